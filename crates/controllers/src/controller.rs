@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::ClusterFacts;
-use bowline_kube_io::{Kube, NodeCache, ObjectRef, Recorder, Writes};
+use bowline_kube_io::{Kube, LeaseNote, NodeCache, ObjectRef, Recorder, Writes};
 use bowline_plan::Note;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,8 @@ pub struct Context {
     pub(crate) stop: CancellationToken,
     /// Those of a controller that ends as soon as none of them is under way.
     writes: Writes,
+    /// What is noted on the lease that the controller waits for; `None` without an election.
+    pub(crate) note: Option<Arc<LeaseNote>>,
 }
 
 impl Context {
@@ -77,7 +79,15 @@ impl Context {
             heartbeat: Heartbeat::new(name, STUCK_AFTER),
             stop: CancellationToken::new(),
             writes: Writes::default(),
+            note: None,
         }
+    }
+
+    /// The same for a controller that notes on its lease what the next leader has to know.
+    #[must_use]
+    pub fn noting_on(mut self, note: Option<Arc<LeaseNote>>) -> Self {
+        self.note = note;
+        self
     }
 
     /// The same for a controller that works [until its writes have ended](Self::until_written).

@@ -37,7 +37,7 @@ bowline_plan::events! {
     NODE_DELETION_FROZEN = "NodeDeletionFrozen", Warning, on "Node", "Not deleting node <name>: with these credentials the cloud shows none of the instances of the <n> ready nodes either. Check that the credentials are valid and belong to the project of this cluster",
         "The cloud refused to show even the instances of Nodes that are ready, or reported that they do not exist. Bowline takes this as wrong credentials or the wrong project, and deletes nothing. If the cloud did not show the instance of this Node either, without saying that it is gone, the text says that nothing is proved about it.",
         "Check that the credentials are valid and belong to the project of this cluster.";
-    NODE_DELETION_THROTTLED = "NodeDeletionThrottled", Warning, on "Node", "Not deleting node <name> yet: this leader deleted <n> nodes, or may have, within <duration>, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
+    NODE_DELETION_THROTTLED = "NodeDeletionThrottled", Warning, on "Node", "Not deleting node <name> yet: <n> nodes were deleted, or may have been, within <duration>, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
         "Many instances are gone at once: fewer Nodes than the share --node-deletion-share of the cluster are deleted within --node-deletion-window, but up to three in any case. The Node is deleted when its turn comes.",
         "If the instances were removed on purpose, wait, delete the Nodes by hand, or raise --node-deletion-share.";
     CIDR_NOT_AVAILABLE = "CIDRNotAvailable", Normal, on "Node", "Node <name> status is now: CIDRNotAvailable",

@@ -24,7 +24,7 @@ use bowline_cloud_provider::{
     CloudError, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName,
     PowerState, Purpose, Readiness,
 };
-use bowline_kube_io::{Change, KubeError};
+use bowline_kube_io::{Change, DELETIONS, KubeError, LeaseNote};
 use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
@@ -170,7 +170,8 @@ impl Controller for NodeLifecycleController {
         async move {
             let work = async {
                 self.ctx.nodes.synced().await;
-                self.ledger().begin(Instant::now());
+                let found = self.ctx.note.as_ref().and_then(|note| note.found());
+                self.ledger().begin(Instant::now(), found.as_ref());
                 workers::run(&*self, usize::MAX, future::pending()).await;
             };
             self.ctx.until_written(work).await;
@@ -368,17 +369,32 @@ impl NodeLifecycleController {
             .iter()
             .filter_map(|node| self.still_suspect(node))
             .collect();
-        let rulings = {
+        let (rulings, noted) = {
             let all = self.ctx.nodes.all();
             let check = |node: &Node| {
                 let sightings = of_cloud(node.platform(), witnesses, sightings);
                 CredentialCheck::of(sightings)
             };
-            self.ledger().rule(&doomed, check, &all, Instant::now())
+            let now = self.now();
+            let mut ledger = self.ledger();
+            let rulings = ledger.rule(&doomed, check, &all, now.instant);
+            // What is asked for last is written, so it is asked for while nobody else can add to the ledger.
+            let noted = self.ctx.note.as_deref().and_then(|lease| {
+                let is_any = rulings
+                    .iter()
+                    .any(|(_, ruling)| matches!(ruling, Ruling::Delete { .. }));
+                let note = is_any.then(|| ledger.note(now)).flatten()?;
+                Some((lease, lease.ask(note)))
+            });
+            (rulings, noted)
         };
         let deletions = rulings.into_iter().map(|(node, ruling)| async move {
             match ruling {
-                Ruling::Delete { is_news } => self.delete(&node, is_news).await,
+                Ruling::Delete { is_news } => {
+                    if self.may_begin(&node, noted).await {
+                        self.delete(&node, is_news).await;
+                    }
+                }
                 Ruling::Frozen { ready, is_proved, begins, is_news } => {
                     if begins {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
@@ -398,7 +414,7 @@ impl NodeLifecycleController {
                     }
                     if is_news {
                         self.warn(&node, &events::NODE_DELETION_THROTTLED, format!(
-                            "Not deleting node {} yet: this leader deleted {recent} nodes, or may have, within {:?}, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
+                            "Not deleting node {} yet: {recent} nodes were deleted, or may have been, within {:?}, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
                             node.name, self.window
                         ));
                     }
@@ -408,6 +424,28 @@ impl NodeLifecycleController {
             working.beat();
         });
         future::join_all(deletions).await;
+    }
+
+    /// Whether the next leader will know of this deletion, and the Node is still to be deleted.
+    async fn may_begin(&self, node: &Node, noted: Option<(&LeaseNote, u64)>) -> bool {
+        let Some((lease, asked)) = noted else {
+            return true;
+        };
+        if !lease.held(asked).await {
+            let text = format!(
+                "Failed deleting node {}: the lease of leader election does not keep the annotation {DELETIONS}. Look for an admission webhook or a policy that takes annotations off leases",
+                node.name
+            );
+            if self.ledger().deletion_failed(node, &text, false, Instant::now()) {
+                self.warn(node, &events::DELETING_NODE_FAILED, text);
+            }
+            return false;
+        }
+        let is_suspect = self.still_suspect(node).is_some();
+        if !is_suspect {
+            self.ledger().not_deleted(node);
+        }
+        is_suspect
     }
 
     async fn delete(&self, node: &Node, is_news: bool) {

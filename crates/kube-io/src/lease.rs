@@ -15,9 +15,11 @@ use crate::rank::Rank;
 
 mod answer;
 mod election;
+mod note;
 mod watch;
 
 pub use election::{Decision, Election, LeaseTimings};
+pub use note::{DELETIONS, DeletionNote, FoundNote, LeaseNote};
 pub use watch::LeaseWatch;
 
 /// What the managed fields of a lease call this program: the Go managers have the same `User-Agent`, and nothing else of a lease
@@ -41,6 +43,8 @@ pub struct LeaseRecord {
     pub resource_version: Option<String>,
     /// `metadata.uid`, for events about the lease.
     pub uid: String,
+    /// The annotation [`DELETIONS`]; `None` if there is none, or it cannot be read. An update leaves it as it is then.
+    pub deletions: Option<DeletionNote>,
     /// The object that the record came from, whatever else is in it, so that an update does not lose what others have put there.
     pub source: Option<Box<Map<String, Value>>>,
 }
@@ -158,6 +162,11 @@ impl LeaseLock {
             Some(version) => metadata.insert("resourceVersion".into(), json!(version)),
             None => metadata.remove("resourceVersion"),
         };
+        if let Some(text) = record.deletions.as_ref().and_then(DeletionNote::text) {
+            let mut annotations = part(&mut metadata, "annotations");
+            annotations.insert(DELETIONS.into(), json!(text));
+            metadata.insert("annotations".into(), Value::Object(annotations));
+        }
         let whole = |number: u64| i32::try_from(number).unwrap_or(i32::MAX);
         let duration = whole(record.lease_duration.as_secs());
         let mut spec = part(&mut lease, "spec");
@@ -209,8 +218,32 @@ impl LeaseRecord {
             transitions: field(&lease, "leaseTransitions").unwrap_or(0),
             resource_version: text("resourceVersion"),
             uid: text("uid").unwrap_or_default(),
+            deletions: lease
+                .get("metadata")
+                .and_then(|metadata| metadata.get("annotations")?.get(DELETIONS)?.as_str())
+                .and_then(DeletionNote::read),
             source: Some(Box::new(lease)),
         }
+    }
+
+    /// Notes deletions in this term.
+    pub fn note(&mut self, deletions: DeletionNote) {
+        let term = Some(self.transitions);
+        self.deletions = Some(DeletionNote { term, ..deletions });
+    }
+
+    /// From now on the note on the lease does not tell how old a deletion is.
+    pub fn doubt_note(&mut self) {
+        if let Some(deletions) = &mut self.deletions {
+            deletions.term = None;
+        }
+    }
+
+    /// Whether the note on the lease is complete up to this term.
+    #[must_use]
+    pub fn is_note_complete(&self) -> bool {
+        let note = self.deletions.as_ref();
+        note.is_some_and(|note| note.term == Some(self.transitions))
     }
 
     /// Whether nobody holds the lease.

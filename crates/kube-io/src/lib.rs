@@ -51,7 +51,10 @@ pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
 pub use drain::Writes;
 pub use error::KubeError;
 pub use events::{EventSink, EventWriter, ObjectRef, Recorder};
-pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, PROGRAM};
+pub use lease::{
+    DELETIONS, Decision, DeletionNote, Election, FoundNote, LeaseLock, LeaseNote, LeaseRecord, LeaseTimings,
+    LeaseWatch, PROGRAM,
+};
 pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;

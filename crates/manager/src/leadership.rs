@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::NoteKind;
 use bowline_kube_io::{
-    Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, OpenGate, Recorder,
+    Decision, Election, FoundNote, Kube, KubeError, LeaseLock, LeaseNote, LeaseRecord, LeaseTimings,
+    LeaseWatch, OpenGate, Recorder,
 };
 use bowline_transport::Jitter;
+use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +32,10 @@ const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A watch of the lease that shows nothing for so long is not believed: a holder renews every few seconds.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// When the clock on the wall and the other one differ by more than this between two renewals, the one on the wall was set, or the
+/// computer was suspended.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// In an outage every attempt fails. The first failure is told, and then one in this time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
@@ -102,6 +108,9 @@ pub(crate) struct Elector {
     kube: Kube,
     gate: Arc<FencingGate>,
     state: watch::Sender<Leadership>,
+    note: Arc<LeaseNote>,
+    /// When the lease was renewed last, by either clock.
+    renewed: Option<(Instant, Timestamp)>,
     series: Series,
     recorder: Recorder,
     jitter: Jitter,
@@ -209,6 +218,8 @@ impl Elector {
             kube,
             gate,
             state: watch::Sender::new(Leadership::Follower),
+            note: Arc::default(),
+            renewed: None,
             series,
             recorder,
             jitter: Jitter::seeded(seed),
@@ -222,6 +233,11 @@ impl Elector {
     /// Where this process stands, now and later.
     pub(crate) fn leadership(&self) -> watch::Receiver<Leadership> {
         self.state.subscribe()
+    }
+
+    /// What is noted on the lease while this process leads.
+    pub(crate) fn note(&self) -> Arc<LeaseNote> {
+        Arc::clone(&self.note)
     }
 
     /// Stands for election until the lease is lost or `stop`; then gives the lease up, if it is held.
@@ -430,7 +446,11 @@ impl Elector {
     /// Renews until that fails for too long, or the lease is somebody else's.
     async fn renew(&mut self) -> Over {
         loop {
-            tokio::time::sleep(self.timings.retry_period).await;
+            tokio::select! {
+                biased;
+                () = self.note.is_asked() => {}
+                () = tokio::time::sleep(self.timings.retry_period) => {}
+            }
             let deadline = Instant::now() + self.timings.renew_deadline;
             loop {
                 match tokio::time::timeout_at(deadline, self.attempt()).await {
@@ -518,8 +538,26 @@ impl Elector {
 
     async fn write(&mut self) -> Result<Attempt, KubeError> {
         let (sent, wall) = (Instant::now(), self.kube.clock().now());
-        let decision = self.election.decide(sent, wall);
-        self.is_in_doubt |= !matches!(decision, Decision::Wait { .. });
+        let leads = self.state.borrow().is_leading();
+        let (asked, note) = self.note.wanted();
+        let has_jumped = self.renewed.is_some_and(|(at, then)| {
+            let passed = Duration::try_from(wall.duration_since(then)).unwrap_or_default();
+            passed.abs_diff(sent - at) > CLOCK_TOLERANCE
+        });
+        let mut decision = self.election.decide(sent, wall);
+        let noted = match &mut decision {
+            Decision::Create(record) | Decision::Update(record) => {
+                if let (true, Some(note)) = (leads, note) {
+                    record.note(note);
+                }
+                if has_jumped {
+                    record.doubt_note();
+                }
+                record.deletions.clone()
+            }
+            Decision::Wait { .. } => return Ok(Attempt::Foreign),
+        };
+        self.is_in_doubt = true;
         let answer = match decision {
             Decision::Create(record) => self.lock.create(&record).await,
             Decision::Update(record) => self.lock.update(&record).await,
@@ -528,6 +566,17 @@ impl Elector {
         // A conflict is an answer: the write was not made.
         self.is_in_doubt = answer.as_ref().is_err_and(|error| !error.is_conflict());
         let written: LeaseRecord = answer?;
+        if leads {
+            self.note.written(asked, written.deletions == noted);
+        } else {
+            self.note.won(written.deletions.clone().map(|note| FoundNote {
+                is_complete: written.is_note_complete(),
+                note,
+                at: sent,
+                wall,
+            }));
+        }
+        self.renewed = Some((sent, wall));
         self.election.observe(Some(written), sent);
         self.gate
             .renewed(&self.lease, (sent, wall), self.timings.lease_duration);

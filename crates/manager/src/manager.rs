@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudProvider, ClusterFacts};
 use bowline_controllers::{Controller, tell_of_unreadable};
 use bowline_kube_io::{
-    Cache, CacheKey, EventSink, Kube, NodeCache, ServiceCache, watch_nodes, watch_services,
+    Cache, CacheKey, EventSink, Kube, LeaseNote, NodeCache, ServiceCache, watch_nodes, watch_services,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -159,6 +159,7 @@ struct Process {
 struct Standing {
     task: &'static str,
     leadership: watch::Receiver<Leadership>,
+    note: Arc<LeaseNote>,
     has_ended: bool,
 }
 
@@ -232,7 +233,7 @@ impl Process {
             self.events.recorder(COMPONENT),
             self.manager.seed,
         );
-        let leadership = elector.leadership();
+        let (leadership, note) = (elector.leadership(), elector.note());
         let (state, lease_duration) = (leadership.clone(), config.lease_duration);
         self.manager.health.add(check, move || {
             state.borrow().check(Instant::now(), lease_duration)
@@ -244,6 +245,7 @@ impl Process {
         self.leases.push(Standing {
             task,
             leadership,
+            note,
             has_ended: false,
         });
     }
@@ -448,7 +450,12 @@ impl Process {
     /// Starts the controllers of a lease that is held now.
     fn start_controllers(&mut self, cluster: &Arc<ClusterFacts>, lease: Lease) {
         let manager = &self.manager;
+        let standing = match lease {
+            Lease::Main => self.leases.first(),
+            Lease::Migration => self.leases.last(),
+        };
         let parts = Parts {
+            note: standing.map(|lease| &lease.note),
             config: &manager.config,
             identities: &self.identities,
             provider: &*manager.provider,

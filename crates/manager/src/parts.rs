@@ -11,7 +11,7 @@ use bowline_controllers::route::RouteController;
 use bowline_controllers::service::{ServiceController, ServiceProvider};
 use bowline_controllers::{Context, Controller};
 use bowline_kube_io::rbac::Account;
-use bowline_kube_io::{EventSink, NodeCache, ServiceCache};
+use bowline_kube_io::{EventSink, LeaseNote, NodeCache, ServiceCache};
 
 use crate::config::Config;
 use crate::controllers::ControllerName;
@@ -36,6 +36,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) cluster: &'a Arc<ClusterFacts>,
     pub(crate) events: &'a EventSink,
     pub(crate) metrics: &'a Metrics,
+    /// What is noted on the lease that they wait for; `None` without an election.
+    pub(crate) note: Option<&'a Arc<LeaseNote>>,
     pub(crate) seed: u64,
 }
 
@@ -110,7 +112,8 @@ impl Parts<'_> {
             }
             ControllerName::NodeLifecycle => {
                 let instances = self.instances("nodelifecycle")?;
-                NodeLifecycleController::new(ctx(), instances, &settings.node_lifecycle)
+                let ctx = ctx().noting_on(self.note.cloned());
+                NodeLifecycleController::new(ctx, instances, &settings.node_lifecycle)
             }
             ControllerName::Service => {
                 let provider = ServiceProvider {

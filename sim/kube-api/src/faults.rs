@@ -22,7 +22,7 @@ pub enum Effect {
     /// Something on the way answers in the server's place: this HTTP status with this text, which is no JSON. The request
     /// has no effect.
     Text(u16, &'static str),
-    /// What a patch makes of the object is changed before it is stored, as by a mutating admission webhook.
+    /// What a patch or an update makes of the object is changed before it is stored, as by a mutating admission webhook.
     Rewrite(fn(&mut Value)),
     /// The server accepts the request and falls silent: a watch is opened and shows nothing, not even its end; any other
     /// request is never answered and has no effect.
@@ -164,7 +164,7 @@ impl Faults {
         (delay, met)
     }
 
-    /// Changes what a patch has made of an object.
+    /// Changes what a patch or an update has made of an object.
     pub(crate) fn rewrite(&self, target: &Attributes, object: &mut Value) {
         for fault in &*self.lock() {
             if let Effect::Rewrite(change) = fault.effect

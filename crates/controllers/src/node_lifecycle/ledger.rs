@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName, Readiness, keys};
+use bowline_kube_io::{DeletionNote, FoundNote};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -171,9 +172,14 @@ impl Ledger {
         }
     }
 
-    /// From now on this process leads, so Nodes may be deleted.
-    pub(super) fn begin(&mut self, now: Instant) {
-        self.throttle.begin(now);
+    /// From now on this process leads, so Nodes may be deleted; `found` says how many were lately.
+    pub(super) fn begin(&mut self, now: Instant, found: Option<&FoundNote>) {
+        self.throttle.begin(now, found);
+    }
+
+    /// What the next leader has to know of the deletions; `None`: nothing.
+    pub(super) fn note(&self, now: Moment) -> Option<DeletionNote> {
+        self.throttle.note(now)
     }
 
     /// Takes note of a Node. Answers whether it is to be looked at now.

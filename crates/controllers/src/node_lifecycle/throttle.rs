@@ -1,27 +1,36 @@
 //! How many Nodes may be deleted in a window of time. Pure.
 //!
-//! What an earlier leader deleted is written nowhere. So a new one takes its first window for spent but for three, whatever
-//! the share is: each restart and each change of leader lets three Nodes more go, not the share anew.
+//! What was deleted is noted on the lease before it is, and the next leader begins with that. A leader that finds no note, or one
+//! that may lack deletions, takes its first window for spent but for three, whatever the share is: without a lease, each restart
+//! lets three Nodes more go, not the share anew.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::Node;
+use bowline_kube_io::{DeletionNote, FoundNote};
 use tokio::time::Instant;
+
+use super::ledger::Moment;
 
 /// So many Nodes may go in a window however small the cluster is.
 const AT_LEAST: usize = 3;
+
+/// In so many parts of a window deletions are noted: a note stays short, and a deletion counts for at most this part longer.
+const PARTS: u32 = 20;
 
 /// The deletions of the last window.
 #[derive(Debug)]
 pub(super) struct Throttle {
     share: f64,
     window: Duration,
-    /// When this process began to lead.
-    begun: Instant,
+    /// Until then not all deletions of the last window are known.
+    first_until: Instant,
     /// By their last try, oldest first.
     recent: VecDeque<Turn>,
+    /// Those of the leaders before this one: until when they count, and how many.
+    earlier: Vec<(Instant, usize)>,
 }
 
 /// What one Node has of the share.
@@ -40,8 +49,9 @@ impl Throttle {
         Self {
             share,
             window,
-            begun,
+            first_until: begun + window,
             recent: VecDeque::new(),
+            earlier: Vec::new(),
         }
     }
 
@@ -54,13 +64,18 @@ impl Throttle {
         {
             self.recent.pop_front();
         }
+        self.earlier.retain(|(ends, _)| now < *ends);
         if self.share <= 0.0 {
             return usize::MAX;
         }
-        // The share is one of the cluster as it was before these deletions, or each would shrink the next.
-        let recent: BTreeSet<&str> = self.recent.iter().map(|turn| &*turn.uid).collect();
-        let others = all.iter().filter(|node| !recent.contains(&*node.uid)).count();
-        let total = u32::try_from(others + self.recent.len()).unwrap_or(u32::MAX);
+        // The share is one of the cluster as it was before these deletions, or each would shrink the next. Of those that an
+        // earlier leader deleted no names are known: what still goes may be one of them.
+        let turns: BTreeSet<&str> = self.recent.iter().map(|turn| &*turn.uid).collect();
+        let others = all
+            .iter()
+            .filter(|node| !node.deleting && !turns.contains(&*node.uid))
+            .count();
+        let total = u32::try_from(others.saturating_add(self.recent())).unwrap_or(u32::MAX);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -72,19 +87,70 @@ impl Throttle {
         } else {
             total as usize
         };
-        // All may go in any window if the share is one, so it does not matter what went before.
-        let is_first = self.is_first_window(now) && self.share < 1.0;
-        let limit = if is_first { AT_LEAST } else { limit.max(AT_LEAST) };
-        limit.saturating_sub(self.recent.len())
+        let limit = if self.is_first_window(now) {
+            AT_LEAST
+        } else {
+            limit.max(AT_LEAST)
+        };
+        limit.saturating_sub(self.recent())
     }
 
+    /// All may go in any window if the share is one, so it does not matter what went before.
     fn is_first_window(&self, now: Instant) -> bool {
-        now < self.begun + self.window
+        now < self.first_until && self.share < 1.0
     }
 
-    /// From now on this process leads.
-    pub(super) fn begin(&mut self, now: Instant) {
-        self.begun = now;
+    /// From now on this process leads, and knows of those before it what it found.
+    pub(super) fn begin(&mut self, now: Instant, found: Option<&FoundNote>) {
+        self.first_until = now + self.window;
+        self.earlier.clear();
+        let Some(FoundNote {
+            note,
+            is_complete,
+            at,
+            wall,
+        }) = found
+        else {
+            return;
+        };
+        // When what happened then is a window ago; what is said to come yet happens now.
+        let ends = |then: i64| {
+            let age = wall.as_second().saturating_sub(then);
+            let age = Duration::from_secs(u64::try_from(age).unwrap_or(0));
+            *at + self.window.saturating_sub(age)
+        };
+        if *is_complete {
+            self.first_until = ends(note.since);
+        }
+        let earlier = note
+            .deleted
+            .iter()
+            .map(|(then, count)| (ends(*then), *count as usize));
+        self.earlier = earlier.filter(|(ends, _)| now < *ends).collect();
+    }
+
+    /// What the next leader has to know; `None` where it does not matter what went before.
+    pub(super) fn note(&self, now: Moment) -> Option<DeletionNote> {
+        if self.share <= 0.0 || self.share >= 1.0 {
+            return None;
+        }
+        let wall = now.wall.as_second();
+        let ago = |then: Duration| wall.saturating_sub(i64::try_from(then.as_secs()).unwrap_or(i64::MAX));
+        let part = i64::try_from((self.window / PARTS).as_secs())
+            .unwrap_or(i64::MAX)
+            .max(1);
+        let rounded_up = |at: i64| at.saturating_add(part - 1).div_euclid(part).saturating_mul(part);
+        let age = |ends: Instant| {
+            self.window
+                .saturating_sub(ends.saturating_duration_since(now.instant))
+        };
+        let own = self.recent.iter().map(|turn| (turn.last_try + self.window, 1));
+        let mut deleted = BTreeMap::<i64, u32>::new();
+        for (ends, count) in own.chain(self.earlier.iter().copied()) {
+            let sum = deleted.entry(rounded_up(ago(age(ends)))).or_default();
+            *sum = sum.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+        Some(DeletionNote::new(ago(age(self.first_until)), deleted))
     }
 
     /// Whether a deletion of this Node counts already, so that it may be tried again whoever else waits. Not for longer than a
@@ -125,20 +191,23 @@ impl Throttle {
 
     /// How many went in the last window, or may have gone.
     pub(super) fn recent(&self) -> usize {
-        self.recent.len()
+        let earlier = self.earlier.iter().map(|(_, count)| *count);
+        earlier.fold(self.recent.len(), usize::saturating_add)
     }
 
     /// When the next one may go, if none may now.
     pub(super) fn frees_at(&self, now: Instant) -> Option<Instant> {
-        if self.is_first_window(now) && self.share < 1.0 {
-            return Some(self.begun + self.window);
-        }
-        self.recent.front().map(|turn| turn.last_try + self.window)
+        let first = self.is_first_window(now).then_some(self.first_until);
+        let own = self.recent.front().map(|turn| turn.last_try + self.window);
+        let earlier = self.earlier.iter().map(|(ends, _)| *ends);
+        earlier.chain(first).chain(own).min()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     const WINDOW: Duration = Duration::from_secs(10 * 60);
@@ -185,7 +254,7 @@ mod tests {
         for (share, free) in [(0.2, 3), (0.9, 3), (0.01, 3), (0.0, usize::MAX), (1.0, 100)] {
             let mut throttle = Throttle::new(share, WINDOW, now);
             let now = now + WINDOW * 9;
-            throttle.begin(now);
+            throttle.begin(now, None);
             assert_eq!(throttle.free(&all, now), free, "{share}");
             assert_eq!(
                 throttle.free(&all, now + WINDOW - Duration::from_millis(1)),
@@ -206,6 +275,101 @@ mod tests {
             "19 in a window, of which 3 went"
         );
         assert_eq!(throttle.frees_at(now + WINDOW), Some(then + WINDOW));
+    }
+
+    fn found(note: DeletionNote, is_complete: bool, now: Moment) -> FoundNote {
+        FoundNote {
+            note,
+            is_complete,
+            at: now.instant,
+            wall: now.wall,
+        }
+    }
+
+    #[test]
+    fn a_new_leader_goes_on_where_the_one_before_it_stopped() {
+        let begun = Instant::now();
+        let moment = |after: Duration| Moment {
+            instant: begun + after,
+            wall: Timestamp::from_second(1_700_000_000).unwrap() + after,
+        };
+        let all = nodes(50);
+        let mut first = Throttle::new(0.2, WINDOW, begun);
+        let then = moment(WINDOW);
+        assert_eq!(first.free(&all, then.instant), 9);
+        for node in &all[..7] {
+            first.take(node, then.instant);
+        }
+        let note = first.note(then).unwrap();
+        assert_eq!(note.deleted.values().sum::<u32>(), 7);
+        let now = moment(WINDOW + Duration::from_secs(20));
+        let left = &all[7..];
+        for (is_complete, free) in [(true, 2), (false, 0)] {
+            let mut second = Throttle::new(0.2, WINDOW, begun);
+            second.begin(now.instant, Some(&found(note.clone(), is_complete, now)));
+            assert_eq!(second.free(left, now.instant), free, "{is_complete}");
+            assert_eq!(second.recent(), 7);
+        }
+        // The third knows of both.
+        let mut second = Throttle::new(0.2, WINDOW, begun);
+        second.begin(now.instant, Some(&found(note, true, now)));
+        second.take(&left[0], now.instant);
+        let note = second.note(now).unwrap();
+        assert_eq!(note.deleted.values().sum::<u32>(), 8);
+        let mut third = Throttle::new(0.2, WINDOW, begun);
+        third.begin(now.instant, Some(&found(note, true, now)));
+        assert_eq!(third.free(&left[1..], now.instant), 1);
+        let over = then.instant + WINDOW + WINDOW / PARTS;
+        assert_eq!(
+            third.frees_at(now.instant),
+            Some(over - WINDOW / PARTS + Duration::from_secs(10))
+        );
+        assert_eq!(third.free(&left[1..], over), 8, "all are a window ago");
+    }
+
+    #[test]
+    fn what_a_note_says_of_the_future_or_of_millions_frees_nobody_and_ends_nothing() {
+        let begun = Instant::now();
+        let wall = Timestamp::from_second(1_700_000_000).unwrap();
+        let now = Moment { instant: begun, wall };
+        let all = nodes(50);
+        for (then, count, free) in [
+            (1_700_000_000, u32::MAX, 0),
+            (i64::MAX, 3, 0),
+            (1_700_009_999, 1, 2),
+            (i64::MIN, u32::MAX, 3),
+            (0, 9, 3),
+        ] {
+            let note = DeletionNote::new(then, BTreeMap::from([(then, count)]));
+            let mut throttle = Throttle::new(0.2, WINDOW, begun);
+            throttle.begin(begun, Some(&found(note, false, now)));
+            assert_eq!(throttle.free(&all, begun), free, "{then} {count}");
+            throttle.note(now).unwrap();
+            assert!(throttle.free(&all, begun + WINDOW) >= 9, "{then} {count}");
+        }
+    }
+
+    #[test]
+    fn a_note_stays_short_however_many_go() {
+        let begun = Instant::now();
+        let mut throttle = Throttle::new(0.2, WINDOW, begun);
+        let wall = Timestamp::from_second(1_700_000_000).unwrap();
+        for (node, second) in nodes(3000).iter().zip(0..) {
+            let after = Duration::from_secs(second);
+            throttle.free(&[], begun + after);
+            throttle.take(node, begun + after);
+            let note = throttle
+                .note(Moment {
+                    instant: begun + after,
+                    wall: wall + after,
+                })
+                .unwrap();
+            assert!(note.deleted.len() <= 21, "{note:?}");
+        }
+        for share in [0.0, 1.0] {
+            let throttle = Throttle::new(share, WINDOW, begun);
+            assert_eq!(throttle.note(Moment { instant: begun, wall }), None);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::LeaseRecord;
+use super::{DeletionNote, LeaseRecord};
 
 /// The three times of leader election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,9 +136,11 @@ impl Election {
             };
         }
         let transitions = record.transitions.saturating_add(1);
+        let taken_over = |note: &DeletionNote| note.taken_over(record, transitions, wall);
         Decision::Update(self.claim(
             LeaseRecord {
                 transitions,
+                deletions: record.deletions.as_ref().map(taken_over),
                 ..record.clone()
             },
             wall,

@@ -1,6 +1,7 @@
 //! The manager against an API server in memory, under a stopped clock.
 
 mod clouds;
+mod deletions;
 mod doctor;
 mod election;
 mod life;

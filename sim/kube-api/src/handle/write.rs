@@ -50,12 +50,13 @@ fn create(core: &Core, kind: &'static Kind, request: &Request) -> Result<Answer,
 }
 
 fn update(core: &Core, kind: &'static Kind, request: &Request, part: Part) -> Result<Answer, Status> {
-    let object = request.object()?;
+    let mut object = request.object()?;
     let (api_version, own) = (text(&object, "apiVersion"), text(&object, "kind"));
     if (!own.is_empty() && own != kind.kind) || (!api_version.is_empty() && api_version != kind.api_version())
     {
         return Err(Status::wrong_kind(kind, api_version, own));
     }
+    core.faults.rewrite(&request.target, &mut object);
     write(core, kind, request, part, Update::Put(object))
 }
 
