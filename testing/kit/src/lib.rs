@@ -1,4 +1,4 @@
-//! What the tests of clients ([`prepared`]), of simulators ([`program`]) and of providers share.
+//! What the tests of clients ([`prepared`]), of simulators ([`program`], [`scenario::calls`]) and of providers share.
 //!
 //! A provider's tests need a cluster's Services, and the service controller's drive without a manager.
 //!

@@ -13,6 +13,8 @@
 //!   quiet web
 //! ```
 //!
+//! The scenarios of a simulator call its API instead ([`calls`]): there is no cluster, and nothing is run.
+//!
 //! `docs/guides/scenarios.md` lists the verbs. A file is a list of scenarios, each a test of its own. `UPDATE_SCENARIOS=1` writes what
 //! was seen in the place of what was expected.
 
@@ -29,6 +31,7 @@ use serde_json::Value;
 
 use crate::{Interruption, Run, Services};
 
+pub mod calls;
 mod expect;
 mod fault;
 mod given;
@@ -37,6 +40,7 @@ mod stage;
 mod text;
 mod update;
 
+use self::calls::Answer;
 use self::stage::Stage;
 use self::text::{Scenario, read};
 use self::update::Updates;
@@ -67,7 +71,7 @@ impl Words<'_> {
     }
 }
 
-/// A cloud with its double, and a cluster in it.
+/// A cloud with its double, and a cluster in it; a simulator's own has none.
 #[expect(async_fn_in_trait, reason = "a scenario runs on one thread")]
 pub trait ScenarioCloud: Sized {
     /// A cloud, and a cluster with nothing in it.
@@ -81,14 +85,18 @@ pub trait ScenarioCloud: Sized {
     /// The double of the cloud.
     fn double(&self) -> &impl Double;
 
-    /// The cluster's Services.
-    fn services(&self) -> &Services;
+    /// The cluster's Services, if there is a cluster.
+    fn services(&self) -> Option<&Services> {
+        None
+    }
 
     /// A Service of this name, with ports of (name, protocol, port, node port).
-    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]);
+    fn put_service(&self, _key: &str, _uid: Option<&str>, _ports: &[(String, String, u16, u16)]) {}
 
     /// The name of an annotation in full, by the part that differs.
-    fn annotation(&self, name: &str) -> String;
+    fn annotation(&self, name: &str) -> String {
+        name.to_owned()
+    }
 
     /// The cluster's Nodes, where the cloud asks about them.
     fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
@@ -103,14 +111,18 @@ pub trait ScenarioCloud: Sized {
     /// # Errors
     ///
     /// If there is no such kind, or no such object of it.
-    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint>;
+    fn add(&mut self, kind: &str, _spec: Value) -> Result<String, Complaint> {
+        Err(format!("no {kind} can be added"))
+    }
 
     /// Removes an object past the API; whether there was one.
     ///
     /// # Errors
     ///
     /// If nothing of this kind can be removed.
-    fn remove(&self, kind: &str, id: &str) -> Result<bool, Complaint>;
+    fn remove(&self, kind: &str, _id: &str) -> Result<bool, Complaint> {
+        Err(format!("no {kind} can be removed"))
+    }
 
     /// The name of the Node of a number, for `nodes N`.
     fn node_name(number: usize) -> String {
@@ -118,10 +130,26 @@ pub trait ScenarioCloud: Sized {
     }
 
     /// A process takes the place of the one before, which remembers nothing.
-    async fn restart(&mut self);
+    async fn restart(&mut self) {}
 
-    /// Reconciles a Service; `at_once` is within the time for which a refusal is held back.
-    async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run;
+    /// Reconciles a Service; `at_once` is within the time for which a refusal is held back. Asked for only where there is a cluster.
+    async fn reconcile(&self, key: &str, _interruption: Interruption, _at_once: bool) -> Run {
+        panic!("nothing reconciles {key}")
+    }
+
+    /// Calls the API, if the verb is a call.
+    ///
+    /// # Errors
+    ///
+    /// If what follows the verb says no request.
+    async fn call(&mut self, _words: &Words<'_>) -> Result<Option<Answer>, Complaint> {
+        Ok(None)
+    }
+
+    /// What an answer says, in which the text of `-> STATUS: TEXT` has to be.
+    fn said(answer: &Value) -> String {
+        path::text(answer)
+    }
 
     /// Whether a request is left out of what is seen: logins and the like.
     fn is_noise(_request: &bowline_cloud_kit::Entry) -> bool {
@@ -134,7 +162,9 @@ pub trait ScenarioCloud: Sized {
     }
 
     /// A refusal in the words of the cloud's API.
-    fn refusal(status: u16, text: &str) -> String;
+    fn refusal(_status: u16, text: &str) -> String {
+        text.to_owned()
+    }
 
     /// What a scenario can see: all objects of the cloud, by kind.
     fn state(&self) -> Value {
@@ -147,14 +177,18 @@ pub trait ScenarioCloud: Sized {
     }
 
     /// What of Services is left in the cloud.
-    fn leftovers(&self) -> Vec<String>;
+    fn leftovers(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A verb of the cloud's own; whether it is one.
     ///
     /// # Errors
     ///
     /// If it cannot be done, or has no effect.
-    async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint>;
+    async fn act(&mut self, _words: &Words<'_>) -> Result<bool, Complaint> {
+        Ok(false)
+    }
 }
 
 /// The specification of an object, or a part of it.

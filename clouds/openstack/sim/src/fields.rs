@@ -76,9 +76,10 @@ impl Fields {
         self.map.keys().map(String::as_str)
     }
 
-    /// Refuses all other names.
-    pub(crate) fn only(&self, names: &[&str]) -> Result<(), ApiError> {
-        match self.map.keys().find(|name| !names.contains(&name.as_str())) {
+    /// Refuses all other names than these, between blanks.
+    pub(crate) fn only(&self, names: &str) -> Result<(), ApiError> {
+        let is_one = |name: &String| names.split_whitespace().any(|it| it == name);
+        match self.map.keys().find(|name| !is_one(name)) {
             None => Ok(()),
             Some(name) => Err(match self.dialect {
                 Dialect::Neutron => ApiError::bad_input(format!("Unrecognized attribute(s) '{name}'")),

@@ -7,6 +7,7 @@ use bowline_cloud_kit::dataplane::Bound;
 use bowline_cloud_kit::{Clock, Moved, Seed, Simulated};
 use indexmap::IndexMap;
 use ipnet::IpNet;
+use serde::Serialize;
 
 use crate::behaviour::Behaviour;
 use crate::model::balancing::{Listener, LoadBalancer, Member, Monitor, Pool};
@@ -61,7 +62,7 @@ pub(crate) struct State {
 }
 
 /// What exists from the start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Home {
     /// The id of the project that the first user works in.
     pub project: String,

@@ -13,6 +13,7 @@ use super::path::{find, text, value};
 use super::stage::Stage;
 use super::text::Step;
 use super::{Complaint, ScenarioCloud, parsed};
+use crate::Services;
 
 type Done = Result<(), Complaint>;
 
@@ -34,10 +35,8 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             "annotate" => self.annotate(rest),
             "patch" => self.patch(whole, &[]),
             "spec" => self.patch(whole, &["spec"]),
-            "delete" => self.at_service(rest, |stage| {
-                stage.cloud().services().delete(rest, Timestamp::UNIX_EPOCH);
-            }),
-            "forget" => self.at_service(rest, |stage| stage.cloud().services().forget(rest)),
+            "delete" => self.at_service(rest, |services| services.delete(rest, Timestamp::UNIX_EPOCH)),
+            "forget" => self.at_service(rest, |services| services.forget(rest)),
             "switch" => self.switch(whole),
             "fault" => self.fault(whole, step),
             "clear" => self.clear(rest),
@@ -112,11 +111,12 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         }
     }
 
-    fn at_service(&mut self, key: &str, act: impl FnOnce(&mut Self)) -> Done {
-        if self.cloud().services().find(key).is_none() {
+    fn at_service(&self, key: &str, act: impl FnOnce(&Services)) -> Done {
+        let services = self.services()?;
+        if services.find(key).is_none() {
             return Err(format!("no Service {key}"));
         }
-        act(self);
+        act(services);
         Ok(())
     }
 
@@ -129,6 +129,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             (uid, rest) = (Some(given), left);
         }
         let ports = ports(rest)?;
+        self.services()?;
         self.cloud().put_service(key, uid, &ports);
         Ok(())
     }
@@ -137,7 +138,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     fn ports(&mut self, whole: &str) -> Done {
         let (key, rest) = word(whole);
         let ports = ports(rest)?;
-        let services = self.cloud().services();
+        let services = self.services()?;
         let before = services.find(key).ok_or_else(|| format!("no Service {key}"))?;
         self.cloud()
             .put_service(key, before.metadata.uid.as_deref(), &ports);
@@ -157,14 +158,14 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             "\"\"" => Some(""),
             value => Some(value),
         };
-        if self.cloud().services().find(key).is_none() {
+        let services = self.services()?;
+        if services.find(key).is_none() {
             return Err(format!("no Service {key}"));
         }
         if self.annotation(key, name).as_deref() == value {
             return Err("it is so already".to_owned());
         }
-        let name = self.full(name);
-        self.cloud().services().annotate(key, &name, value);
+        services.annotate(key, &self.full(name), value);
         Ok(())
     }
 
@@ -176,7 +177,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             outer.insert((*part).to_owned(), inner);
             Value::Object(outer)
         });
-        let services = self.cloud().services();
+        let services = self.services()?;
         let before = services.find(key).ok_or_else(|| format!("no Service {key}"))?;
         let mut object = serde_json::to_value(&*before).map_err(|error| error.to_string())?;
         json_patch::merge(&mut object, &patch);
@@ -259,7 +260,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 }
 
-fn read(text: &str) -> Result<Value, Complaint> {
+pub(super) fn read(text: &str) -> Result<Value, Complaint> {
     serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
 }
 

@@ -16,7 +16,7 @@ use super::path::{Found, find, text};
 use super::text::Step;
 use super::update::Updates;
 use super::{Complaint, ScenarioCloud, Words};
-use crate::{Interruption, Outcome, Run};
+use crate::{Interruption, Outcome, Run, Services};
 
 pub(super) struct Stage<'a, C> {
     clusters: Vec<(String, C)>,
@@ -24,6 +24,8 @@ pub(super) struct Stage<'a, C> {
     /// The last run; of several at once the first.
     pub(super) run: Value,
     runs: Vec<Value>,
+    /// What the last call was answered.
+    pub(super) answered: Value,
     variables: BTreeMap<String, String>,
     /// The ID of what `add` added last.
     pub(super) added: String,
@@ -42,6 +44,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             current: 0,
             run: Value::Null,
             runs: Vec::new(),
+            answered: Value::Null,
             variables: BTreeMap::new(),
             added: String::new(),
             kept: None,
@@ -59,6 +62,12 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         &mut self.clusters[self.current].1
     }
 
+    pub(super) fn services(&self) -> Result<&Services, Complaint> {
+        self.cloud()
+            .services()
+            .ok_or_else(|| "there is no cluster".to_owned())
+    }
+
     pub(super) async fn play(&mut self, steps: &[Step]) -> Result<(), Complaint> {
         for step in steps {
             let told = self.filled_in(step);
@@ -73,8 +82,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     /// What has to hold when all steps are made.
     pub(super) fn end(&self) -> Result<(), Complaint> {
-        if self.run.is_null() {
-            return Err("nothing is run".to_owned());
+        if self.run.is_null() && self.answered.is_null() {
+            return Err("nothing is run or called".to_owned());
         }
         self.all_have_struck()
     }
@@ -93,6 +102,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         match step.verb() {
             "run" => self.run(rest).await,
             "quiet" => self.quiet(rest).await,
+            "vary" => self.vary(step).await,
             "restart" => {
                 self.cloud_mut().restart().await;
                 Ok(())
@@ -106,7 +116,10 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             }
             "let" => {
                 let (name, path) = rest.split_once(" = ").ok_or("let NAME = PATH")?;
-                let value = text(&self.look(path)?.only());
+                let value = match self.variables.get(path.trim()) {
+                    Some(value) => value.clone(),
+                    None => text(&self.look(path)?.only()),
+                };
                 self.variables.insert(name.trim().to_owned(), value);
                 Ok(())
             }
@@ -118,6 +131,9 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
                     return done;
                 }
                 let words = Words { verb, rest: &whole };
+                if self.call(&words).await? {
+                    return Ok(());
+                }
                 match self.cloud_mut().act(&words).await? {
                     true => Ok(()),
                     false => Err(format!("no verb {verb}")),
@@ -148,6 +164,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             Some((what, end)) => (what.trim(), Some(end.trim())),
             None => (rest, None),
         };
+        self.services()?;
         let (names, mut how) = word(what);
         let at_once = how.starts_with("at-once");
         how = how.trim_start_matches("at-once").trim();
@@ -164,6 +181,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 
     async fn quiet(&mut self, names: &str) -> Result<(), Complaint> {
+        self.services()?;
         self.reconcile(names, &[], false).await;
         self.ended("quiet")?;
         match self.cloud().double().violations() {
@@ -201,7 +219,10 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let mut all = self.cloud().state();
         all["run"] = self.run.clone();
         all["runs"] = json!(self.runs);
-        all["services"] = json!(self.cloud().services().by_key());
+        all["services"] = json!(self.cloud().services().map(Services::by_key));
+        all["answered"] = self.answered.clone();
+        all["journal"] = json!(self.cloud().double().journal().entries());
+        all["answer"] = self.answered["body"].clone();
         all["added"] = json!(self.added);
         all["switches"] = self.cloud().double().switches();
         all["leftovers"] = json!(self.cloud().leftovers());
@@ -224,7 +245,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 
     pub(super) fn annotation(&self, key: &str, name: &str) -> Option<String> {
-        self.cloud().services().annotation(key, &self.full(name))
+        self.services().ok()?.annotation(key, &self.full(name))
     }
 
     /// The name of an annotation in full.
@@ -273,6 +294,11 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     fn known(&self, name: &str) -> Result<String, Complaint> {
         if let Some(value) = self.variables.get(name) {
             return Ok(value.clone());
+        }
+        if let Some((text, times)) = name.split_once('*')
+            && let Ok(times) = times.parse()
+        {
+            return Ok(text.repeat(times));
         }
         match self.look(name)? {
             Found { values, .. } if values.is_empty() => Err(format!("nothing is {name}")),

@@ -8,4 +8,3 @@ mod program;
 mod states;
 mod support;
 mod traffic;
-mod validation;

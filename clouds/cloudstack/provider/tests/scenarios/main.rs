@@ -72,8 +72,8 @@ impl ScenarioCloud for Lab {
         &self.world.sim
     }
 
-    fn services(&self) -> &Services {
-        &self.world.services
+    fn services(&self) -> Option<&Services> {
+        Some(&self.world.services)
     }
 
     fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {

@@ -131,11 +131,6 @@ impl Caller {
         Err((u64::from(status), text(&payload["errortext"])))
     }
 
-    /// What a refused call says, whichever its method.
-    pub(crate) async fn refusal(&self, command: &str, parameters: &[(&str, &str)]) -> (u64, String) {
-        self.post(command, parameters).await.unwrap_err()
-    }
-
     /// Writes, then polls to the end.
     pub(crate) async fn run(&self, command: &str, parameters: &[(&str, &str)]) -> End {
         let accepted = self.post(command, parameters).await?;
@@ -209,10 +204,4 @@ pub(crate) fn text(value: &Value) -> String {
         .as_str()
         .unwrap_or_else(|| panic!("no text: {value}"))
         .to_owned()
-}
-
-/// The values of a field of each item of a list.
-pub(crate) fn each(payload: &Value, key: &str, field: &str) -> Vec<String> {
-    let items = payload[key].as_array().map(Vec::as_slice).unwrap_or_default();
-    items.iter().map(|item| text(&item[field])).collect()
 }

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudConfig, Environment, Node};
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::{Double, Entry};
 use bowline_openstack_sim::model::network::FixedIp;
-use bowline_openstack_sim::{FloatingIpSpec, Id, NetworkSpec, NicSpec, Provisioning, ServerSpec, SubnetSpec};
-use serde_json::{Value, json};
+use bowline_openstack_sim::{Id, NicSpec, Provisioning, ServerSpec};
+use serde_json::{Map, Value, json};
 
 use crate::world::World;
 
@@ -104,8 +104,8 @@ impl ScenarioCloud for Lab {
         &self.world.sim
     }
 
-    fn services(&self) -> &Services {
-        &self.world.services
+    fn services(&self) -> Option<&Services> {
+        Some(&self.world.services)
     }
 
     fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
@@ -140,28 +140,15 @@ impl ScenarioCloud for Lab {
             |name: &str| -> Vec<String> { serde_json::from_value(spec[name].clone()).unwrap_or_default() };
         let added = match kind {
             "load_balancer" => sim.add_load_balancer(word("name"), list("tags")),
-            "floating_ip" => sim.add_floating_ip(FloatingIpSpec {
-                project: spec["project"].as_str().map(str::to_owned),
-                port: id("port"),
-                subnet: id("subnet"),
-                address: spec["address"].as_str().and_then(|it| it.parse().ok()),
-                description: word("description").to_owned(),
-            }),
-            "network" => sim.add_network(NetworkSpec {
-                name: word("name").to_owned(),
-                is_external: spec["is_external"] == json!(true),
-                is_shared: spec["is_shared"] == json!(true),
-                is_insecure: spec["is_insecure"] == json!(true),
-                ..NetworkSpec::default()
-            }),
+            "floating_ip" => sim.add_floating_ip(parsed(&spec)?),
+            "network" => sim.add_network(parsed(&spec)?),
             "subnet" => {
-                let cidr = word("cidr").parse().map_err(|_| "no cidr")?;
-                let network = id("network").unwrap_or(home.network);
-                sim.add_subnet(SubnetSpec {
-                    tags: list("tags"),
-                    is_hidden: spec["is_hidden"] == json!(true),
-                    ..SubnetSpec::new(word("name"), network, cidr)
-                })
+                let mut subnet = json!({ "network": home.network });
+                subnet
+                    .as_object_mut()
+                    .unwrap()
+                    .extend(parsed::<Map<_, _>>(&spec)?);
+                sim.add_subnet(parsed(&subnet)?)
             }
             "port" => {
                 let address = spec["address"].as_str().map(|it| it.parse());
@@ -248,15 +235,7 @@ impl ScenarioCloud for Lab {
     fn state(&self) -> Value {
         let mut state = self.world.sim.objects();
         state["cloud"] = json!(self.world.sim.snapshot());
-        let home = self.world.sim.home();
-        state["home"] = json!({
-            "network": home.network,
-            "subnet": home.subnet,
-            "project": home.project,
-            "external_network": home.external_network,
-            "external_subnet": home.external_subnet,
-            "router": home.router,
-        });
+        state["home"] = json!(self.world.sim.home());
         state
     }
 

@@ -17,15 +17,7 @@ mod routers;
 mod security_groups;
 
 /// Filters that every list knows.
-const COMMON: [&str; 7] = [
-    "id",
-    "name",
-    "description",
-    "project_id",
-    "tenant_id",
-    "status",
-    "revision_number",
-];
+const COMMON: &str = "id name description project_id tenant_id status revision_number";
 
 impl State {
     /// Whether Neutron says that it can do something.
@@ -41,7 +33,7 @@ impl Call<'_> {
             ("GET", ["networks"]) => {
                 let shown = self.state.networks.values().filter(|it| self.sees_network(it));
                 let shown = shown.map(|it| self.wire().network(it)).collect();
-                self.neutron_list("networks", &["router:external", "shared"], shown)
+                self.neutron_list("networks", "router:external shared", shown)
             }
             ("GET", ["networks", id]) => {
                 let network = path_id(id).and_then(|id| self.state.networks.get(&id));
@@ -52,8 +44,8 @@ impl Call<'_> {
             ("GET", ["subnets"]) => {
                 let shown = self.state.subnets.values().filter(|it| self.sees_subnet(it));
                 let shown = shown.map(|it| self.wire().subnet(it)).collect();
-                let filters = ["network_id", "cidr", "ip_version", "gateway_ip", "enable_dhcp"];
-                self.neutron_list("subnets", &filters, shown)
+                let filters = "network_id cidr ip_version gateway_ip enable_dhcp";
+                self.neutron_list("subnets", filters, shown)
             }
             ("GET", ["subnets", id]) => {
                 let subnet = path_id(id).and_then(|id| self.state.subnets.get(&id));
@@ -99,8 +91,9 @@ impl Call<'_> {
     }
 
     /// A list of those objects that pass the filters of the query, or a page of it.
-    fn neutron_list(&self, collection: &str, filters: &[&str], objects: Vec<Value>) -> Answer {
-        let unknown = self.query.unknown(&[&COMMON, filters].concat());
+    fn neutron_list(&self, collection: &str, filters: &str, objects: Vec<Value>) -> Answer {
+        let known = COMMON.split_whitespace().chain(filters.split_whitespace());
+        let unknown = self.query.unknown(&known.collect::<Vec<_>>());
         if let Some(name) = unknown.filter(|_| self.state.has_extension("filter-validation")) {
             let text = format!("['{name}'] is invalid attribute for filtering");
             return Err(ApiError::bad_input(text));

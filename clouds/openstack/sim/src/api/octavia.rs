@@ -8,9 +8,9 @@ use serde_json::{Value, json as value};
 
 use super::{Answer, Call, path_id};
 use crate::error::ApiError;
-use crate::fields::{Dialect, Fields};
+use crate::fields::Fields;
 use crate::model::Id;
-use crate::model::balancing::{LoadBalancer, Part, Pool, Provisioning};
+use crate::model::balancing::{Listener, LoadBalancer, Monitor, Part, Pool, Provisioning};
 use crate::model::network::FixedIp;
 use crate::place::Place;
 use crate::query::next_link;
@@ -27,17 +27,8 @@ mod tree;
 mod vip;
 
 /// Filters that every list knows.
-const COMMON: [&str; 9] = [
-    "id",
-    "name",
-    "description",
-    "project_id",
-    "tenant_id",
-    "provisioning_status",
-    "operating_status",
-    "admin_state_up",
-    "protocol_port",
-];
+const COMMON: &str = "id name description project_id tenant_id provisioning_status operating_status \
+                      admin_state_up protocol_port";
 
 /// Fields that came with a version of the API after v2.0.
 const SINCE: [(&str, u32); 12] = [
@@ -156,11 +147,11 @@ impl Parent {
 impl Call<'_> {
     pub(super) fn load_balancing(&mut self, rest: &[&str]) -> Answer {
         match rest {
-            ["loadbalancers", rest @ ..] => self.load_balancers(rest),
-            ["listeners", rest @ ..] => self.listeners(rest),
+            ["loadbalancers", rest @ ..] => self.objects::<LoadBalancer>(rest),
+            ["listeners", rest @ ..] => self.objects::<Listener>(rest),
             ["pools", pool, "members", rest @ ..] => self.members(pool, rest),
-            ["pools", rest @ ..] => self.pools(rest),
-            ["healthmonitors", rest @ ..] => self.monitors(rest),
+            ["pools", rest @ ..] => self.objects::<Pool>(rest),
+            ["healthmonitors", rest @ ..] => self.objects::<Monitor>(rest),
             ["quotas", _] if self.method() == "GET" => {
                 // Load Balancer API v2, "Show Project Quota"; of what is simulated.
                 let most = self.state.behaviour.quota.load_balancers;
@@ -171,20 +162,15 @@ impl Call<'_> {
         }
     }
 
-    /// The object of a body that may have these fields, as far as the API is new enough for them.
-    fn octavia_fields(&self, root: &str, names: &[&str]) -> Result<Fields, ApiError> {
-        let fields = Fields::parse(Dialect::Octavia, root, self.request.body())?;
-        self.only(&fields, names)?;
-        Ok(fields)
-    }
-
-    fn only(&self, fields: &Fields, names: &[&str]) -> Result<(), ApiError> {
+    /// That an object has no other fields than these, as far as the API is new enough for them.
+    fn only(&self, fields: &Fields, names: [&str; 3]) -> Result<(), ApiError> {
         let is_offered = |name: &&str| {
             let since = SINCE.iter().find(|(field, _)| field == name);
             since.is_none_or(|(_, minor)| self.state.offers(*minor))
         };
-        let offered: Vec<&str> = names.iter().copied().filter(is_offered).collect();
-        fields.only(&offered)
+        let names = names.into_iter().flat_map(str::split_whitespace);
+        let offered: Vec<&str> = names.filter(is_offered).collect();
+        fields.only(&offered.join(" "))
     }
 
     /// An object without the fields that an old API does not have, or this cloud's leaves out.
@@ -201,14 +187,9 @@ impl Call<'_> {
     }
 
     /// A list of those objects that pass the filters of the query but those of these names, which were applied already.
-    fn octavia_list(
-        &self,
-        collection: &str,
-        filters: &[&str],
-        applied: &[&str],
-        objects: Vec<Value>,
-    ) -> Answer {
-        let known = [&COMMON, filters, applied].concat();
+    fn octavia_list(&self, collection: &str, filters: &str, applied: &[&str], objects: Vec<Value>) -> Answer {
+        let known = COMMON.split_whitespace().chain(filters.split_whitespace());
+        let known: Vec<&str> = known.chain(applied.iter().copied()).collect();
         if self.query.unknown(&known).is_some() {
             let text = "One or more arguments are either duplicate or invalid";
             return Err(ApiError::octavia(StatusCode::BAD_REQUEST, text));

@@ -1,15 +1,17 @@
-//! What can be put into a cloud by hand.
+//! What can be put into a cloud by hand. In scenarios they are JSON.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::Deserialize;
 
 use crate::model::Id;
 use crate::model::compute::ShownAddress;
 
 /// A server for [`crate::OpenstackSim::add_server`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ServerSpec {
     /// Its name.
     pub name: String,
@@ -20,6 +22,7 @@ pub struct ServerSpec {
     /// Where it runs; the default zone if absent.
     pub zone: Option<String>,
     /// Its ports in order.
+    #[serde(default = "one_nic")]
     pub nics: Vec<NicSpec>,
     /// Noted by hand; empty if nobody did.
     pub access_v4: String,
@@ -28,7 +31,12 @@ pub struct ServerSpec {
     /// Noted by hand.
     pub metadata: BTreeMap<String, String>,
     /// What its `addresses` show instead of what its ports say.
+    #[serde(skip)]
     pub shown_addresses: Option<BTreeMap<String, Vec<ShownAddress>>>,
+}
+
+fn one_nic() -> Vec<NicSpec> {
+    vec![NicSpec::default()]
 }
 
 impl ServerSpec {
@@ -36,14 +44,15 @@ impl ServerSpec {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            nics: vec![NicSpec::default()],
+            nics: one_nic(),
             ..Self::default()
         }
     }
 }
 
 /// A port of a [`ServerSpec`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NicSpec {
     /// The network's id; the project's network if absent.
     pub network: Option<Id>,
@@ -77,7 +86,8 @@ impl NicSpec {
 }
 
 /// A network for [`crate::OpenstackSim::add_network`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NetworkSpec {
     /// Its name.
     pub name: String,
@@ -92,7 +102,8 @@ pub struct NetworkSpec {
 }
 
 /// A subnet for [`crate::OpenstackSim::add_subnet`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SubnetSpec {
     /// Its name.
     pub name: String,
@@ -101,8 +112,10 @@ pub struct SubnetSpec {
     /// The range.
     pub cidr: IpNet,
     /// Words for people and programs.
+    #[serde(default)]
     pub tags: Vec<String>,
     /// Whether only its own project sees it, although its network is external or shared.
+    #[serde(default)]
     pub is_hidden: bool,
 }
 
@@ -120,7 +133,8 @@ impl SubnetSpec {
 }
 
 /// A floating IP for [`crate::OpenstackSim::add_floating_ip`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct FloatingIpSpec {
     /// The project's id; the first project's if absent.
     pub project: Option<String>,

@@ -1,11 +1,10 @@
-//! Lists in pages, and who sees what.
+//! Lists in pages, and their order.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_openstack_sim::model::compute::Flavor;
-use bowline_openstack_sim::{NetworkSpec, OpenstackSim, ServerSpec, SubnetSpec};
-use serde_json::{Value, json};
+use bowline_openstack_sim::{OpenstackSim, ServerSpec};
+use serde_json::Value;
 
 use crate::support::{Caller, LB, balancer};
 
@@ -130,110 +129,4 @@ async fn what_was_made_within_a_second_is_listed_in_the_order_of_its_ids() {
     let all = ids(&format!("{LB}/loadbalancers"), "loadbalancers").await;
     assert_eq!(all[..8], of_second);
     assert!(!all.is_sorted() && ids("/network/v2.0/ports", "ports").await.is_sorted());
-}
-
-#[tokio::test(start_paused = true)]
-async fn lists_without_limit_come_whole() {
-    let sim = OpenstackSim::builder().build();
-    let caller = Caller::new(&sim).await;
-    let (_, ports) = caller.get("/network/v2.0/ports").await;
-    assert!(ports.get("ports_links").is_none());
-    let (_, some) = caller
-        .get("/network/v2.0/networks?name=public&fields=id&fields=name")
-        .await;
-    let expected = json!({ "networks": [{ "id": sim.home().external_network, "name": "public" }] });
-    assert_eq!(some, expected);
-    let (_, outside) = caller.get("/network/v2.0/networks?router:external=True").await;
-    assert_eq!(outside["networks"].as_array().unwrap().len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn unknown_filter_is_refused() {
-    let sim = OpenstackSim::builder().build();
-    let caller = Caller::new(&sim).await;
-    let (status, refused) = caller.get("/network/v2.0/ports?colour=red").await;
-    let text = "['colour'] is invalid attribute for filtering";
-    assert_eq!((status, &refused["NeutronError"]["message"]), (400, &json!(text)));
-    assert_eq!(caller.get(&format!("{LB}/pools?colour=red")).await.0, 400);
-    sim.set_behaviour(|it| it.extensions.retain(|alias| alias != "filter-validation"));
-    let (status, ports) = caller.get("/network/v2.0/ports?colour=red").await;
-    assert_eq!((status, &ports["ports"]), (200, &json!([])));
-}
-
-#[tokio::test(start_paused = true)]
-async fn ordinary_user_sees_its_own_and_what_is_shared() {
-    let sim = OpenstackSim::builder().build();
-    let other = sim.add_project("other");
-    let network = |name: &str, is_shared| {
-        sim.add_network(NetworkSpec {
-            name: name.to_owned(),
-            project: Some(other.clone()),
-            is_shared,
-            ..NetworkSpec::default()
-        })
-    };
-    let (shared, hidden) = (network("shared", true), network("hidden", false));
-    sim.add_subnet(SubnetSpec::new("open", shared, "10.8.0.0/24".parse().unwrap()));
-    let secret = sim.add_subnet(SubnetSpec {
-        is_hidden: true,
-        ..SubnetSpec::new("secret", shared, "10.9.0.0/24".parse().unwrap())
-    });
-    let caller = Caller::new(&sim).await;
-    let names = |body: &Value, collection: &str| -> BTreeSet<String> {
-        let all = body[collection].as_array().unwrap();
-        all.iter()
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    let (_, networks) = caller.get("/network/v2.0/networks").await;
-    let seen = ["public", "private", "shared"].map(str::to_owned);
-    assert_eq!(names(&networks, "networks"), BTreeSet::from(seen));
-    // The network names a subnet that the list of subnets does not show.
-    let (_, open) = caller.get(&format!("/network/v2.0/networks/{shared}")).await;
-    assert_eq!(open["network"]["subnets"].as_array().unwrap().len(), 2);
-    let (_, subnets) = caller
-        .get(&format!("/network/v2.0/subnets?network_id={shared}"))
-        .await;
-    assert_eq!(names(&subnets, "subnets"), BTreeSet::from(["open".to_owned()]));
-    let (status, gone) = caller.get(&format!("/network/v2.0/subnets/{secret}")).await;
-    assert_eq!(
-        (status, &gone["NeutronError"]["type"]),
-        (404, &json!("SubnetNotFound"))
-    );
-    assert_eq!(
-        caller.get(&format!("/network/v2.0/networks/{hidden}")).await.0,
-        404
-    );
-    let admin = Caller::admin(&sim).await;
-    assert_eq!(
-        admin.get(&format!("/network/v2.0/networks/{hidden}")).await.0,
-        200
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn subnets_are_filtered_by_tags() {
-    let sim = OpenstackSim::builder().build();
-    let network = sim.home().external_network;
-    for (name, tags) in [("ab", vec!["a", "b"]), ("a", vec!["a"])] {
-        let third = if name == "a" { 1 } else { 2 };
-        sim.add_subnet(SubnetSpec {
-            tags: tags.into_iter().map(str::to_owned).collect(),
-            ..SubnetSpec::new(name, network, format!("198.51.{third}.0/24").parse().unwrap())
-        });
-    }
-    let caller = Caller::new(&sim).await;
-    for (filter, names) in [
-        ("tags=a,b", vec!["ab"]),
-        ("tags-any=a,b", vec!["ab", "a"]),
-        ("not-tags=a,b", vec!["public-v4", "a"]),
-        ("not-tags-any=a,b", vec!["public-v4"]),
-    ] {
-        let (_, list) = caller
-            .get(&format!("/network/v2.0/subnets?network_id={network}&{filter}"))
-            .await;
-        let found = list["subnets"].as_array().unwrap();
-        let found: BTreeSet<&str> = found.iter().map(|it| it["name"].as_str().unwrap()).collect();
-        assert_eq!(found, names.into_iter().collect(), "{filter}");
-    }
 }

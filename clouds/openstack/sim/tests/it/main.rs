@@ -5,16 +5,9 @@
 )]
 
 mod admin;
-mod floating_ips;
 mod instances;
 mod lists;
 mod login;
-mod networks;
-mod ovn;
-mod parts;
 mod program;
-mod security_groups;
-mod states;
 mod support;
 mod traffic;
-mod validation;

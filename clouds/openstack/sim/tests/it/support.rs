@@ -74,11 +74,6 @@ impl Caller {
         Self::with(sim, &password("demo", "demo", "demo")).await
     }
 
-    /// The operator of the cloud.
-    pub(crate) async fn admin(sim: &OpenstackSim) -> Self {
-        Self::with(sim, &password("admin", "admin", "admin")).await
-    }
-
     pub(crate) async fn with(sim: &OpenstackSim, login: &Value) -> Self {
         let answer = log_in(sim, login).await;
         assert_eq!(answer.status, 201, "{answer:?}");

@@ -4,7 +4,6 @@
     reason = "helpers of tests; a wrong answer is a failed test"
 )]
 
-mod admin;
 mod blocks;
 mod chance;
 mod networks;

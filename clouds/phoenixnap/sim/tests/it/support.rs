@@ -11,7 +11,6 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
 pub(crate) const ALL_SCOPES: &str = "bmc bmc.read tags tags.read";
-pub(crate) const CLUSTER: &str = "0b2f7f0e-6a58-4f0b-9a47-51f0a1c7c9d2";
 pub(crate) const NETWORK: &str = "6598f7c2d2a94b6e0f1c1234";
 /// The names that a manager needs.
 pub(crate) const NAMES: [&str; 5] = ["usage", "cluster", "serviceNamespace", "serviceName", "delete"];
@@ -100,10 +99,6 @@ impl Caller {
         self.try_send(Method::POST, path, body).await.unwrap()
     }
 
-    pub(crate) async fn put(&self, path: &str, body: Value) -> (u16, Value) {
-        self.try_send(Method::PUT, path, body).await.unwrap()
-    }
-
     pub(crate) async fn delete(&self, path: &str) -> (u16, Value) {
         self.try_send(Method::DELETE, path, Value::Null).await.unwrap()
     }
@@ -121,12 +116,6 @@ impl Caller {
 
     pub(crate) async fn detach(&self, block: &str) -> (u16, Value) {
         self.delete(&format!("{}/{block}", attachments())).await
-    }
-
-    pub(crate) async fn status(&self, block: &str) -> String {
-        let (status, block) = self.get(&format!("/ips/v1/ip-blocks/{block}")).await;
-        assert_eq!(status, 200, "{block}");
-        text(&block["status"])
     }
 }
 

@@ -7,7 +7,7 @@ use bowline_phoenixnap_sim::{CredentialForm, ExpiresIn, Operation, PhoenixnapSim
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::support::{ALL_SCOPES, Caller, account, ask, pass, send, wish};
+use crate::support::{ALL_SCOPES, Caller, account, ask, pass, send};
 
 const SERVERS: &str = "/bmc/v1/servers";
 
@@ -93,37 +93,6 @@ async fn grant_type_and_scopes_are_checked() {
     sim.set_behaviour(|it| it.drops_missing_scopes = true);
     let (status, answer) = ask(&sim, "id", "secret", ALL_SCOPES).await;
     assert_eq!((status, &answer["scope"]), (200, &json!("bmc bmc.read")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_call_needs_its_scope() {
-    let sim = account();
-    sim.add_tag("usage");
-    let calls = [
-        ("bmc.read", "GET", SERVERS, Value::Null, 200),
-        ("bmc.read", "GET", "/ips/v1/ip-blocks", Value::Null, 200),
-        ("bmc", "POST", "/ips/v1/ip-blocks", wish(), 201),
-        ("tags.read", "GET", "/tag-manager/v1/tags", Value::Null, 200),
-        (
-            "tags",
-            "POST",
-            "/tag-manager/v1/tags",
-            json!({ "name": "x", "isBillingTag": false }),
-            201,
-        ),
-    ];
-    for (needed, method, path, body, good) in calls {
-        let others: Vec<&str> = ALL_SCOPES.split(' ').filter(|it| *it != needed).collect();
-        let without = Caller::with_scopes(&sim, &others.join(" ")).await;
-        let method: http::Method = method.parse().unwrap();
-        let refused = without
-            .try_send(method.clone(), path, body.clone())
-            .await
-            .unwrap();
-        assert_eq!(refused.0, 403, "{path}");
-        let with = Caller::with_scopes(&sim, needed).await;
-        assert_eq!(with.try_send(method, path, body).await.unwrap().0, good, "{path}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

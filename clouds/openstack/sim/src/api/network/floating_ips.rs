@@ -10,13 +10,7 @@ use crate::model::network::{FixedIp, FloatingIp, FloatingTarget};
 use crate::model::{Id, Meta};
 use crate::state::NoAddress;
 
-const FILTERS: [&str; 5] = [
-    "port_id",
-    "floating_ip_address",
-    "floating_network_id",
-    "fixed_ip_address",
-    "router_id",
-];
+const FILTERS: &str = "port_id floating_ip_address floating_network_id fixed_ip_address router_id";
 
 fn bad_request(text: impl std::fmt::Display) -> ApiError {
     let text = format!("Bad floatingip request: {text}.");
@@ -30,7 +24,7 @@ impl Call<'_> {
                 let all = self.state.floating_ips.values();
                 let all = all.filter(|it| self.sees(&it.meta.project));
                 let shown = all.map(|it| self.wire().floating_ip(it)).collect();
-                self.neutron_list("floatingips", &FILTERS, shown)
+                self.neutron_list("floatingips", FILTERS, shown)
             }
             ("POST", []) => self.create_floating_ip(),
             ("GET", [id]) => {
@@ -41,7 +35,7 @@ impl Call<'_> {
                 let mut floating = self.floating_ip(id)?.clone();
                 self.check_revision(&floating.meta)?;
                 let fields = self.neutron_fields("floatingip")?;
-                fields.only(&["port_id", "fixed_ip_address", "description"])?;
+                fields.only("port_id fixed_ip_address description")?;
                 if let Some(description) = fields.text("description")? {
                     floating.meta.description = description;
                 }
@@ -74,16 +68,10 @@ impl Call<'_> {
 
     fn create_floating_ip(&mut self) -> Answer {
         let fields = self.neutron_fields("floatingip")?;
-        fields.only(&[
-            "floating_network_id",
-            "floating_ip_address",
-            "subnet_id",
-            "port_id",
-            "fixed_ip_address",
-            "description",
-            "project_id",
-            "tenant_id",
-        ])?;
+        fields.only(
+            "floating_network_id floating_ip_address subnet_id port_id fixed_ip_address \
+            description project_id tenant_id",
+        )?;
         let network = fields.given("floating_network_id", fields.id("floating_network_id")?)?;
         let known = self.state.networks.get(&network);
         let known = known.filter(|it| it.is_external || it.is_shared || self.sees(&it.meta.project));

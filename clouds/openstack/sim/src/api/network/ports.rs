@@ -8,16 +8,8 @@ use crate::error::ApiError;
 use crate::model::Id;
 use crate::model::network::{AddressPair, Port};
 
-const FILTERS: [&str; 8] = [
-    "network_id",
-    "mac_address",
-    "device_id",
-    "device_owner",
-    "admin_state_up",
-    "security_groups",
-    "binding:vnic_type",
-    "port_security_enabled",
-];
+const FILTERS: &str = "network_id mac_address device_id device_owner admin_state_up security_groups \
+    binding:vnic_type port_security_enabled";
 
 impl Call<'_> {
     pub(super) fn ports(&mut self, rest: &[&str]) -> Answer {
@@ -31,7 +23,7 @@ impl Call<'_> {
                 };
                 let ports = self.state.ports.values().filter(may_pass);
                 let shown = ports.map(|it| self.wire().port(it)).collect();
-                self.neutron_list("ports", &FILTERS, shown)
+                self.neutron_list("ports", FILTERS, shown)
             }
             ("GET", [id]) => {
                 let port = self.port(id)?;
@@ -91,7 +83,7 @@ impl Call<'_> {
 
     fn changed_port(&self, mut port: Port) -> Result<Port, ApiError> {
         let fields = self.neutron_fields("port")?;
-        fields.only(&["name", "description", "security_groups", "allowed_address_pairs"])?;
+        fields.only("name description security_groups allowed_address_pairs")?;
         port.name = fields.text("name")?.unwrap_or(port.name);
         port.meta.description = fields.text("description")?.unwrap_or(port.meta.description);
         if let Some(named) = fields.texts("security_groups")? {
@@ -137,7 +129,7 @@ impl Call<'_> {
             }
             let mut known: Vec<AddressPair> = Vec::new();
             for pair in pairs {
-                pair.only(&["ip_address", "mac_address"])?;
+                pair.only("ip_address mac_address")?;
                 let text = "AllowedAddressPair must contain ip_address";
                 let lacking =
                     || ApiError::neutron(StatusCode::BAD_REQUEST, "AllowedAddressPairsMissingIP", text);

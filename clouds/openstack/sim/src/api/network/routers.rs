@@ -19,7 +19,7 @@ impl Call<'_> {
                 let routers = self.state.routers.values();
                 let routers = routers.filter(|it| self.sees(&it.meta.project));
                 let shown = routers.map(|it| self.wire().router(it)).collect();
-                self.neutron_list("routers", &["admin_state_up"], shown)
+                self.neutron_list("routers", "admin_state_up", shown)
             }
             ("GET", [id]) => {
                 let router = self.router(id)?;
@@ -27,7 +27,7 @@ impl Call<'_> {
             }
             ("PUT", [id]) => {
                 let fields = self.neutron_fields("router")?;
-                fields.only(&["name", "description", "routes"])?;
+                fields.only("name description routes")?;
                 let mut router = self.router(id)?.clone();
                 self.check_revision(&router.meta)?;
                 router.name = fields.text("name")?.unwrap_or(router.name);
@@ -149,7 +149,7 @@ impl Call<'_> {
 fn routes(fields: &Fields) -> Result<Vec<Route>, ApiError> {
     let mut routes: Vec<Route> = Vec::new();
     for route in fields.objects("routes")?.unwrap_or_default() {
-        route.only(&["destination", "nexthop"])?;
+        route.only("destination nexthop")?;
         let destination = route.given("destination", route.text("destination")?)?;
         if destination.parse::<IpNet>().is_err() {
             let text = format!("Invalid input for routes. Reason: '{destination}' is not a valid CIDR.");

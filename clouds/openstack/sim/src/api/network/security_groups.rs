@@ -11,16 +11,8 @@ use crate::model::network::{Rule, RuleContent, SecurityGroup};
 
 const DEFAULT: &str = "default";
 
-const RULE_FILTERS: [&str; 8] = [
-    "security_group_id",
-    "direction",
-    "ethertype",
-    "protocol",
-    "port_range_min",
-    "port_range_max",
-    "remote_ip_prefix",
-    "remote_group_id",
-];
+const RULE_FILTERS: &str = "security_group_id direction ethertype protocol port_range_min port_range_max \
+    remote_ip_prefix remote_group_id";
 
 /// Protocols by name; a number is good too.
 const PROTOCOLS: [&str; 8] = ["tcp", "udp", "sctp", "icmp", "icmpv6", "ipv6-icmp", "esp", "ah"];
@@ -55,7 +47,7 @@ impl Call<'_> {
                 };
                 let shown = groups.filter(may_pass);
                 let shown = shown.map(|it| self.wire().security_group(it)).collect();
-                self.neutron_list("security_groups", &[], shown)
+                self.neutron_list("security_groups", "", shown)
             }
             ("POST", []) => self.create_group(),
             ("GET", [id]) => {
@@ -89,7 +81,7 @@ impl Call<'_> {
 
     fn create_group(&mut self) -> Answer {
         let fields = self.neutron_fields("security_group")?;
-        fields.only(&["name", "description", "stateful", "project_id", "tenant_id"])?;
+        fields.only("name description stateful project_id tenant_id")?;
         let name = fields.text("name")?.unwrap_or_default();
         if name == DEFAULT {
             let text = "Default security group already exists.";
@@ -122,7 +114,7 @@ impl Call<'_> {
                 };
                 let rules = self.state.rules.values().filter(may_pass);
                 let shown = rules.map(|it| self.wire().security_group_rule(it)).collect();
-                self.neutron_list("security_group_rules", &RULE_FILTERS, shown)
+                self.neutron_list("security_group_rules", RULE_FILTERS, shown)
             }
             ("POST", []) => self.create_rule(),
             ("GET", [id]) => {
@@ -162,19 +154,10 @@ impl Call<'_> {
 
     fn create_rule(&mut self) -> Answer {
         let fields = self.neutron_fields("security_group_rule")?;
-        fields.only(&[
-            "security_group_id",
-            "direction",
-            "ethertype",
-            "protocol",
-            "port_range_min",
-            "port_range_max",
-            "remote_ip_prefix",
-            "remote_group_id",
-            "description",
-            "project_id",
-            "tenant_id",
-        ])?;
+        fields.only(
+            "security_group_id direction ethertype protocol port_range_min port_range_max \
+            remote_ip_prefix remote_group_id description project_id tenant_id",
+        )?;
         let id = fields.given("security_group_id", fields.id("security_group_id")?)?;
         let group = self.group(&id.to_string())?;
         let project = group.meta.project.clone();

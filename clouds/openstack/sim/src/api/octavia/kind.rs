@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::{Answer, Call, path_id};
 use crate::behaviour::Quota;
 use crate::error::ApiError;
-use crate::fields::Fields;
+use crate::fields::{Dialect, Fields};
 use crate::model::Id;
 use crate::model::balancing::{Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning};
 use crate::state::State;
@@ -72,7 +72,81 @@ kinds! {
     Monitor: monitors, monitor, health_monitors, "healthmonitor", "healthmonitors", "Health Monitor";
 }
 
+/// A kind that is written one by one, below a path of its own.
+pub(super) trait Written: Kind {
+    /// The fields that a body may have at any time.
+    const TAKEN: &'static str;
+    /// Those that only a new object has.
+    const FIXED: &'static str;
+    /// What lists are filtered by beside what all are.
+    const FILTERS: &'static str;
+
+    /// A filter by which objects are chosen before they are rendered.
+    const KEY: &'static str;
+
+    /// What one has there.
+    fn key(&self) -> String;
+
+    /// Makes one.
+    fn create(call: &mut Call<'_>) -> Result<Id, ApiError>;
+
+    /// Changes one that the caller sees.
+    fn change(call: &mut Call<'_>, id: Id) -> Result<(), ApiError>;
+
+    /// Takes one away that the caller sees.
+    fn remove(call: &mut Call<'_>, id: Id) -> Result<(), ApiError>;
+
+    /// Answers one that was made.
+    fn show_made(call: &Call<'_>, id: Id) -> Answer {
+        call.show_made::<Self>(id)
+    }
+}
+
 impl Call<'_> {
+    /// What the API does with the objects of a kind.
+    pub(super) fn objects<K: Written>(&mut self, rest: &[&str]) -> Answer {
+        match (self.method(), rest) {
+            ("GET", []) => {
+                let may_pass = |it: &K| self.query.may_be(K::KEY, &it.key());
+                // What an object shows itself is looked at again.
+                let applied = Some(K::KEY).filter(|key| *key != "name");
+                self.list(K::FILTERS, applied.as_slice(), may_pass)
+            }
+            ("POST", []) => {
+                let id = K::create(self)?;
+                K::show_made(self, id)
+            }
+            ("GET", [id]) => self.show::<K>(self.found::<K>(id)?),
+            ("PUT", [id]) => {
+                let id = self.found::<K>(id)?;
+                K::change(self, id)?;
+                self.show::<K>(id)
+            }
+            ("DELETE", [id]) => {
+                let id = self.found::<K>(id)?;
+                K::remove(self, id)?;
+                self.done()
+            }
+            _ => self.no_such_path(),
+        }
+    }
+
+    /// The body of a new object.
+    pub(super) fn new_fields<K: Written>(&self) -> Result<Fields, ApiError> {
+        self.octavia_fields::<K>(K::FIXED)
+    }
+
+    /// The body of a change.
+    pub(super) fn changed_fields<K: Written>(&self) -> Result<Fields, ApiError> {
+        self.octavia_fields::<K>("")
+    }
+
+    fn octavia_fields<K: Written>(&self, more: &str) -> Result<Fields, ApiError> {
+        let fields = Fields::parse(Dialect::Octavia, K::ROOT, self.request.body())?;
+        self.only(&fields, [K::TAKEN, more, ""])?;
+        Ok(fields)
+    }
+
     /// The ID of an object that is there and not somebody else's.
     pub(super) fn found<K: Kind>(&self, id: &str) -> Result<Id, ApiError> {
         let object = path_id(id).and_then(|id| K::all(self.state).get(&id));
@@ -108,7 +182,7 @@ impl Call<'_> {
     /// of these names, which were applied so.
     pub(super) fn list<K: Kind>(
         &self,
-        filters: &[&str],
+        filters: &str,
         applied: &[&str],
         may_pass: impl Fn(&K) -> bool,
     ) -> Answer {

@@ -5,50 +5,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::kind::Written;
 use super::protocols::{LISTENER_PROTOCOLS, check_pool, word};
 use super::tree::Tree;
 use super::{Parent, patch_part};
-use crate::api::{Answer, Call, path_id};
+use crate::api::{Call, path_id};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::model::Id;
 use crate::model::balancing::{Listener, ListenerProtocol, ListenerSettings, LoadBalancer};
-
-/// Fields that are taken at any time. Those after `tags` are understood and not kept.
-const SETTINGS: [&str; 24] = [
-    "name",
-    "description",
-    "admin_state_up",
-    "connection_limit",
-    "default_pool_id",
-    "insert_headers",
-    "default_tls_container_ref",
-    "sni_container_refs",
-    "timeout_client_data",
-    "timeout_member_connect",
-    "timeout_member_data",
-    "timeout_tcp_inspect",
-    "allowed_cidrs",
-    "tags",
-    "client_ca_tls_container_ref",
-    "client_authentication",
-    "client_crl_container_ref",
-    "tls_ciphers",
-    "tls_versions",
-    "alpn_protocols",
-    "hsts_max_age",
-    "hsts_include_subdomains",
-    "hsts_preload",
-    "default_pool",
-];
-const FIXED: [&str; 5] = [
-    "protocol",
-    "protocol_port",
-    "loadbalancer_id",
-    "project_id",
-    "tenant_id",
-];
-const FILTERS: [&str; 3] = ["protocol", "default_pool_id", "connection_limit"];
 
 /// The longest time-out in milliseconds: 24 days.
 const MAX_TIMEOUT: i64 = 24 * 86_400 * 1_000;
@@ -67,64 +32,66 @@ const HEADERS: [&str; 10] = [
     "X-SSL-Client-Not-Before",
 ];
 
-impl Call<'_> {
-    pub(super) fn listeners(&mut self, rest: &[&str]) -> Answer {
-        match (self.method(), rest) {
-            ("GET", []) => {
-                let may_pass = |it: &Listener| {
-                    let balancer = it.load_balancer.to_string();
-                    self.query.may_be("loadbalancer_id", &balancer)
-                };
-                self.list(&FILTERS, &["loadbalancer_id"], may_pass)
-            }
-            ("POST", []) => {
-                let fields = self.octavia_fields("listener", &[&SETTINGS[..], &FIXED[..]].concat())?;
-                let balancer = fields.given("loadbalancer_id", fields.id("loadbalancer_id")?)?;
-                self.found::<LoadBalancer>(&balancer.to_string())?;
-                let parent = self.parent(balancer)?;
-                self.check_quota::<Listener>(&parent.project, 1)?;
-                self.mutable(balancer)?;
-                if fields.has("default_pool") {
-                    // Octavia's description of a listener knows the field, and nothing else does.
-                    let text = "'dict' object has no attribute '_sa_instance_state'";
-                    return Err(ApiError::octavia_failure(text));
-                }
-                let mut tree = Tree::default();
-                self.grow_listener(&mut tree, &fields, &parent)?;
-                let id = tree.listeners.first().map(|it| it.part.id).unwrap_or_default();
-                tree.insert(self.state);
-                self.touch(balancer);
-                self.show_made::<Listener>(id)
-            }
-            ("GET", [id]) => self.show::<Listener>(self.found::<Listener>(id)?),
-            ("PUT", [id]) => {
-                let id = self.found::<Listener>(id)?;
-                let fields = self.octavia_fields("listener", &SETTINGS)?;
-                let listener = self.state.listeners.get(&id).cloned();
-                if let Some(listener) = listener {
-                    let parent = self.parent(listener.load_balancer)?;
-                    let changed = self.changed_listener(listener, &fields, &parent)?;
-                    self.mutable(parent.id)?;
-                    self.state.listeners.insert(id, changed);
-                    self.touch(parent.id);
-                }
-                self.show::<Listener>(id)
-            }
-            ("DELETE", [id]) => {
-                let id = self.found::<Listener>(id)?;
-                let balancer = self.state.listeners.get(&id).map(|it| it.load_balancer);
-                let balancer = balancer.unwrap_or_default();
-                self.mutable(balancer)?;
-                self.begin_to_delete::<Listener>(id);
-                self.touch(balancer);
-                self.done()
-            }
-            _ => self.no_such_path(),
-        }
+impl Written for Listener {
+    // What follows `tags` is understood and not kept.
+    const TAKEN: &'static str = "name description admin_state_up connection_limit default_pool_id \
+         insert_headers default_tls_container_ref sni_container_refs timeout_client_data \
+         timeout_member_connect timeout_member_data timeout_tcp_inspect allowed_cidrs tags \
+         client_ca_tls_container_ref client_authentication client_crl_container_ref tls_ciphers \
+         tls_versions alpn_protocols hsts_max_age hsts_include_subdomains hsts_preload default_pool";
+    const FIXED: &'static str = "protocol protocol_port loadbalancer_id project_id tenant_id";
+    const FILTERS: &'static str = "protocol default_pool_id connection_limit";
+    const KEY: &'static str = "loadbalancer_id";
+
+    fn key(&self) -> String {
+        self.load_balancer.to_string()
     }
 
+    fn create(call: &mut Call<'_>) -> Result<Id, ApiError> {
+        let fields = call.new_fields::<Self>()?;
+        let balancer = fields.given("loadbalancer_id", fields.id("loadbalancer_id")?)?;
+        call.found::<LoadBalancer>(&balancer.to_string())?;
+        let parent = call.parent(balancer)?;
+        call.check_quota::<Self>(&parent.project, 1)?;
+        call.mutable(balancer)?;
+        if fields.has("default_pool") {
+            // Octavia's description of a listener knows the field, and nothing else does.
+            let text = "'dict' object has no attribute '_sa_instance_state'";
+            return Err(ApiError::octavia_failure(text));
+        }
+        let mut tree = Tree::default();
+        call.grow_listener(&mut tree, &fields, &parent)?;
+        let id = tree.listeners.first().map(|it| it.part.id).unwrap_or_default();
+        tree.insert(call.state);
+        call.touch(balancer);
+        Ok(id)
+    }
+
+    fn change(call: &mut Call<'_>, id: Id) -> Result<(), ApiError> {
+        let fields = call.changed_fields::<Self>()?;
+        if let Some(listener) = call.state.listeners.get(&id).cloned() {
+            let parent = call.parent(listener.load_balancer)?;
+            let changed = call.changed_listener(listener, &fields, &parent)?;
+            call.mutable(parent.id)?;
+            call.state.listeners.insert(id, changed);
+            call.touch(parent.id);
+        }
+        Ok(())
+    }
+
+    fn remove(call: &mut Call<'_>, id: Id) -> Result<(), ApiError> {
+        let balancer = call.state.listeners.get(&id).map(|it| it.load_balancer);
+        let balancer = balancer.unwrap_or_default();
+        call.mutable(balancer)?;
+        call.begin_to_delete::<Self>(id);
+        call.touch(balancer);
+        Ok(())
+    }
+}
+
+impl Call<'_> {
     pub(super) fn new_listener(&self, fields: &Fields, parent: &Parent) -> Result<Listener, ApiError> {
-        self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
+        self.only(fields, [Listener::TAKEN, Listener::FIXED, ""])?;
         let protocol: Option<ListenerProtocol> =
             fields.word("protocol", &self.state.words(&LISTENER_PROTOCOLS))?;
         let protocol = fields.given("protocol", protocol)?;

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::protocols::{check_reserved, word};
-use super::tree::Tree;
 use super::{Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
@@ -15,27 +14,11 @@ use crate::model::Id;
 use crate::model::balancing::{Member, Pool, PoolProtocol};
 
 /// Fields that are taken at any time.
-const SETTINGS: [&str; 9] = [
-    "name",
-    "admin_state_up",
-    "weight",
-    "backup",
-    "monitor_address",
-    "monitor_port",
-    "tags",
-    "vnic_type",
-    "request_sriov",
-];
-const FIXED: [&str; 5] = ["address", "protocol_port", "subnet_id", "project_id", "tenant_id"];
+const TAKEN: &str = "name admin_state_up weight backup monitor_address monitor_port tags \
+     vnic_type request_sriov";
+const FIXED: &str = "address protocol_port subnet_id project_id tenant_id";
 const DEFAULT_WEIGHT: u16 = 1;
-const FILTERS: [&str; 6] = [
-    "address",
-    "subnet_id",
-    "weight",
-    "backup",
-    "monitor_address",
-    "monitor_port",
-];
+const FILTERS: &str = "address subnet_id weight backup monitor_address monitor_port";
 
 impl Member {
     /// Whether it is the same target.
@@ -59,9 +42,9 @@ impl Call<'_> {
         }
         let pool_id = self.found::<Pool>(pool)?;
         match (self.method(), rest) {
-            ("GET", []) => self.list(&FILTERS, &[], |it: &Member| it.pool == pool_id),
+            ("GET", []) => self.list(FILTERS, &[], |it: &Member| it.pool == pool_id),
             ("POST", []) => {
-                let fields = self.octavia_fields("member", &[&SETTINGS[..], &FIXED[..]].concat())?;
+                let fields = self.member_fields(FIXED)?;
                 let balancer = self.state.balancer_of_pool(pool_id).unwrap_or_default();
                 let project = self.parent(balancer)?.project;
                 if let Some(address) = fields.address("address")? {
@@ -77,11 +60,7 @@ impl Call<'_> {
                 self.check_families(&pool, &parent, [member.address])?;
                 self.check_near(&parent, &[&member], "creation")?;
                 let id = member.part.id;
-                let tree = Tree {
-                    members: vec![member],
-                    ..Tree::default()
-                };
-                tree.insert(self.state);
+                self.state.members.insert(id, member);
                 self.touch_pool(pool_id);
                 self.show_made::<Member>(id)
             }
@@ -90,7 +69,7 @@ impl Call<'_> {
             ("PUT", [id]) => {
                 let id = self.member(pool_id, id)?;
                 let (_, parent) = self.mutable_pool(pool_id)?;
-                let fields = self.octavia_fields("member", &SETTINGS)?;
+                let fields = self.member_fields("")?;
                 if let Some(mut member) = self.state.members.get(&id).cloned() {
                     self.change_member(&mut member, &fields, &parent)?;
                     patch_part(&mut member.part, &fields, &self.state.clock.rfc3339_seconds())?;
@@ -124,7 +103,7 @@ impl Call<'_> {
         pool: &Pool,
         parent: &Parent,
     ) -> Result<Member, ApiError> {
-        self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
+        self.only(fields, [TAKEN, FIXED, ""])?;
         let address = fields.given("address", fields.address("address")?)?;
         let port = fields.given("protocol_port", fields.port("protocol_port")?)?;
         let subnet = fields.id("subnet_id")?;
@@ -285,20 +264,24 @@ impl Call<'_> {
         for member in changed {
             self.state.members.insert(member.part.id, member);
         }
-        let tree = Tree {
-            members: new,
-            ..Tree::default()
-        };
-        tree.insert(self.state);
+        self.state
+            .members
+            .extend(new.into_iter().map(|it| (it.part.id, it)));
         self.touch_pool(pool_id);
         self.state.end_in_steps(parent.id, later);
         Ok(reply)
     }
 
+    fn member_fields(&self, more: &str) -> Result<Fields, ApiError> {
+        let fields = Fields::parse(Dialect::Octavia, "member", self.request.body())?;
+        self.only(&fields, [TAKEN, more, ""])?;
+        Ok(fields)
+    }
+
     /// The members of a body: a list, not an object.
     fn member_set(&self) -> Result<Vec<Fields>, ApiError> {
         let body = Fields::whole(Dialect::Octavia, "members_", self.request.body())?;
-        body.only(&["members"])?;
+        body.only("members")?;
         let members = body.objects("members")?;
         members.ok_or_else(|| ApiError::octavia_failure("'UnsetType' object is not iterable"))
     }

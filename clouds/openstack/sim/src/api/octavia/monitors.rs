@@ -1,41 +1,14 @@
 //! `/v2.0/lbaas/healthmonitors`
 
+use super::kind::Written;
 use super::protocols::{MONITOR_KINDS, check_monitor, word};
-use super::tree::Tree;
 use super::{Parent, patch_part};
-use crate::api::{Answer, Call};
+use crate::api::Call;
 use crate::error::ApiError;
 use crate::fields::Fields;
+use crate::model::Id;
 use crate::model::balancing::{HttpProbe, Monitor, MonitorKind, Pool};
 
-/// Fields that are taken at any time.
-const SETTINGS: [&str; 12] = [
-    "name",
-    "admin_state_up",
-    "delay",
-    "timeout",
-    "max_retries",
-    "max_retries_down",
-    "http_method",
-    "url_path",
-    "expected_codes",
-    "http_version",
-    "domain_name",
-    "tags",
-];
-const FIXED: [&str; 4] = ["type", "pool_id", "project_id", "tenant_id"];
-const FILTERS: [&str; 10] = [
-    "type",
-    "delay",
-    "timeout",
-    "max_retries",
-    "max_retries_down",
-    "http_method",
-    "url_path",
-    "expected_codes",
-    "http_version",
-    "domain_name",
-];
 /// Those of HTTP that monitors of other kinds do not take.
 const HTTP_FIELDS: [&str; 3] = ["http_method", "url_path", "expected_codes"];
 const METHODS: [&str; 9] = [
@@ -44,74 +17,72 @@ const METHODS: [&str; 9] = [
 /// The most seconds that the API takes for a time.
 const MAX_SECONDS: i64 = i32::MAX as i64;
 
-impl Call<'_> {
-    pub(super) fn monitors(&mut self, rest: &[&str]) -> Answer {
-        match (self.method(), rest) {
-            ("GET", []) => {
-                let may_pass = |it: &Monitor| self.query.may_be("pool_id", &it.pool.to_string());
-                self.list(&FILTERS, &["pool_id"], may_pass)
-            }
-            ("POST", []) => {
-                let fields = self.octavia_fields("healthmonitor", &[&SETTINGS[..], &FIXED[..]].concat())?;
-                let pool = fields.given("pool_id", fields.id("pool_id")?)?;
-                self.found::<Pool>(&pool.to_string())?;
-                if let Some(pool) = self.state.pools.get(&pool)
-                    && let Some(kind) = fields.word("type", &self.state.words(&MONITOR_KINDS))?
-                {
-                    check_monitor(pool.protocol, kind)?;
-                    let parent = self.parent(pool.load_balancer)?;
-                    self.check_quota::<Monitor>(&parent.project, 1)?;
-                }
-                let (pool, parent) = self.mutable_pool(pool)?;
-                let monitor = self.new_monitor(&fields, &pool, &parent)?;
-                if self.state.monitor_of(pool.part.id).is_some() {
-                    return Err(ApiError::octavia_conflict(
-                        "This pool already has a health monitor",
-                    ));
-                }
-                let id = monitor.part.id;
-                let tree = Tree {
-                    monitors: vec![monitor],
-                    ..Tree::default()
-                };
-                tree.insert(self.state);
-                self.touch_pool(pool.part.id);
-                self.show_made::<Monitor>(id)
-            }
-            ("GET", [id]) => self.show::<Monitor>(self.found::<Monitor>(id)?),
-            ("PUT", [id]) => {
-                let id = self.found::<Monitor>(id)?;
-                let fields = self.octavia_fields("healthmonitor", &SETTINGS)?;
-                if let Some(mut monitor) = self.state.monitors.get(&id).cloned() {
-                    let pool = monitor.pool;
-                    self.change_monitor(&mut monitor, &fields)?;
-                    self.mutable_pool(pool)?;
-                    patch_part(&mut monitor.part, &fields, &self.state.clock.rfc3339_seconds())?;
-                    self.state.monitors.insert(id, monitor);
-                    self.touch_pool(pool);
-                }
-                self.show::<Monitor>(id)
-            }
-            ("DELETE", [id]) => {
-                let id = self.found::<Monitor>(id)?;
-                let pool = self.state.monitors.get(&id).map(|it| it.pool);
-                let pool = pool.unwrap_or_default();
-                self.mutable_pool(pool)?;
-                self.begin_to_delete::<Monitor>(id);
-                self.touch_pool(pool);
-                self.done()
-            }
-            _ => self.no_such_path(),
-        }
+impl Written for Monitor {
+    const TAKEN: &'static str = "name admin_state_up delay timeout max_retries max_retries_down http_method \
+         url_path expected_codes http_version domain_name tags";
+    const FIXED: &'static str = "type pool_id project_id tenant_id";
+    const FILTERS: &'static str = "type delay timeout max_retries max_retries_down http_method url_path \
+         expected_codes http_version domain_name";
+    const KEY: &'static str = "pool_id";
+
+    fn key(&self) -> String {
+        self.pool.to_string()
     }
 
+    fn create(call: &mut Call<'_>) -> Result<Id, ApiError> {
+        let fields = call.new_fields::<Self>()?;
+        let pool = fields.given("pool_id", fields.id("pool_id")?)?;
+        call.found::<Pool>(&pool.to_string())?;
+        if let Some(pool) = call.state.pools.get(&pool)
+            && let Some(kind) = fields.word("type", &call.state.words(&MONITOR_KINDS))?
+        {
+            check_monitor(pool.protocol, kind)?;
+            let parent = call.parent(pool.load_balancer)?;
+            call.check_quota::<Self>(&parent.project, 1)?;
+        }
+        let (pool, parent) = call.mutable_pool(pool)?;
+        let monitor = call.new_monitor(&fields, &pool, &parent)?;
+        if call.state.monitor_of(pool.part.id).is_some() {
+            let text = "This pool already has a health monitor";
+            return Err(ApiError::octavia_conflict(text));
+        }
+        let id = monitor.part.id;
+        call.state.monitors.insert(id, monitor);
+        call.touch_pool(pool.part.id);
+        Ok(id)
+    }
+
+    fn change(call: &mut Call<'_>, id: Id) -> Result<(), ApiError> {
+        let fields = call.changed_fields::<Self>()?;
+        if let Some(mut monitor) = call.state.monitors.get(&id).cloned() {
+            let pool = monitor.pool;
+            call.change_monitor(&mut monitor, &fields)?;
+            call.mutable_pool(pool)?;
+            patch_part(&mut monitor.part, &fields, &call.state.clock.rfc3339_seconds())?;
+            call.state.monitors.insert(id, monitor);
+            call.touch_pool(pool);
+        }
+        Ok(())
+    }
+
+    fn remove(call: &mut Call<'_>, id: Id) -> Result<(), ApiError> {
+        let pool = call.state.monitors.get(&id).map(|it| it.pool);
+        let pool = pool.unwrap_or_default();
+        call.mutable_pool(pool)?;
+        call.begin_to_delete::<Self>(id);
+        call.touch_pool(pool);
+        Ok(())
+    }
+}
+
+impl Call<'_> {
     pub(super) fn new_monitor(
         &self,
         fields: &Fields,
         pool: &Pool,
         parent: &Parent,
     ) -> Result<Monitor, ApiError> {
-        self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
+        self.only(fields, [Monitor::TAKEN, Monitor::FIXED, ""])?;
         let kind: Option<MonitorKind> = fields.word("type", &self.state.words(&MONITOR_KINDS))?;
         let kind = fields.given("type", kind)?;
         check_monitor(pool.protocol, kind)?;

@@ -2,99 +2,34 @@
 
 use http::StatusCode;
 
+use super::kind::Written;
 use super::protocols::{ALGORITHMS, PERSISTENCE_KINDS, POOL_PROTOCOLS, check_pool, word};
-use super::tree::Tree;
 use super::{Parent, patch_part};
-use crate::api::{Answer, Call};
+use crate::api::Call;
 use crate::error::ApiError;
 use crate::fields::Fields;
+use crate::model::Id;
 use crate::model::balancing::{Algorithm, LoadBalancer, Persistence, Pool, PoolProtocol, Provisioning};
 
-/// Fields that are taken at any time. Those after `tags` are understood and not kept.
-const SETTINGS: [&str; 13] = [
-    "name",
-    "description",
-    "admin_state_up",
-    "lb_algorithm",
-    "session_persistence",
-    "tags",
-    "tls_container_ref",
-    "ca_tls_container_ref",
-    "crl_container_ref",
-    "tls_enabled",
-    "tls_ciphers",
-    "tls_versions",
-    "alpn_protocols",
-];
-const FIXED: [&str; 5] = [
-    "protocol",
-    "listener_id",
-    "loadbalancer_id",
-    "project_id",
-    "tenant_id",
-];
-const FILTERS: [&str; 4] = ["protocol", "lb_algorithm", "listeners", "healthmonitor_id"];
+impl Written for Pool {
+    // What follows `tags` is understood and not kept.
+    const TAKEN: &'static str = "name description admin_state_up lb_algorithm session_persistence tags \
+         tls_container_ref ca_tls_container_ref crl_container_ref tls_enabled tls_ciphers tls_versions \
+         alpn_protocols";
+    const FIXED: &'static str = "protocol listener_id loadbalancer_id project_id tenant_id";
+    const FILTERS: &'static str = "protocol lb_algorithm listeners healthmonitor_id";
+    const KEY: &'static str = "loadbalancer_id";
 
-impl Call<'_> {
-    pub(super) fn pools(&mut self, rest: &[&str]) -> Answer {
-        match (self.method(), rest) {
-            ("GET", []) => {
-                let may_pass = |it: &Pool| {
-                    let balancer = it.load_balancer.to_string();
-                    self.query.may_be("loadbalancer_id", &balancer)
-                };
-                self.list(&FILTERS, &["loadbalancer_id"], may_pass)
-            }
-            ("POST", []) => self.create_pool(),
-            ("GET", [id]) => self.show::<Pool>(self.found::<Pool>(id)?),
-            ("PUT", [id]) => {
-                let id = self.found::<Pool>(id)?;
-                let fields = self.octavia_fields("pool", &SETTINGS)?;
-                if let Some(mut pool) = self.state.pools.get(&id).cloned() {
-                    let persistence: Option<Persistence> = read_persistence(&fields)?;
-                    check_persistence(persistence.as_ref(), pool.protocol)?;
-                    let parent = self.mutable(pool.load_balancer)?;
-                    self.change_pool(&mut pool, &fields, &parent)?;
-                    check_algorithm(&parent, &fields, pool.algorithm)?;
-                    patch_part(&mut pool.part, &fields, &self.state.clock.rfc3339_seconds())?;
-                    let balancer = pool.load_balancer;
-                    self.state.pools.insert(id, pool);
-                    self.touch_pool(id);
-                    self.state.keep_clients(balancer);
-                    // The driver asks for what is only there if the request names it (`pool_update` of ovn-octavia-provider).
-                    let breaks = fields.has("session_persistence") && !fields.has("admin_state_up");
-                    if breaks && parent.provider == "ovn" {
-                        self.state.fail_part(balancer);
-                    }
-                }
-                self.show::<Pool>(id)
-            }
-            ("DELETE", [id]) => {
-                let id = self.found::<Pool>(id)?;
-                let balancer = self.state.balancer_of_pool(id).unwrap_or_default();
-                let policies = self.state.listeners_of(balancer).flat_map(|it| &it.redirects);
-                if let Some(policy) = policies.copied().find(|it| it.pool == id) {
-                    let text = format!("Pool {id} is in use by L7 policy {}", policy.id);
-                    return Err(ApiError::octavia_conflict(text));
-                }
-                self.mutable(balancer)?;
-                self.begin_to_delete::<Pool>(id);
-                let has_more =
-                    self.state.monitor_of(id).is_some() || self.state.members_of(id).next().is_some();
-                self.touch_pool(id);
-                self.state.end_in_steps(balancer, has_more.then_some(id));
-                self.done()
-            }
-            _ => self.no_such_path(),
-        }
+    fn key(&self) -> String {
+        self.load_balancer.to_string()
     }
 
-    fn create_pool(&mut self) -> Answer {
-        let fields = self.octavia_fields("pool", &[&SETTINGS[..], &FIXED[..]].concat())?;
+    fn create(call: &mut Call<'_>) -> Result<Id, ApiError> {
+        let fields = call.new_fields::<Self>()?;
         let named = fields.id("loadbalancer_id")?;
         let listener = match fields.id("listener_id")? {
             None => None,
-            Some(id) => match self.state.listeners.get(&id).cloned() {
+            Some(id) => match call.state.listeners.get(&id).cloned() {
                 // Octavia asks nobody whether it is there.
                 None if named.is_none() => {
                     let text = "'NoneType' object has no attribute 'load_balancer_id'";
@@ -106,44 +41,76 @@ impl Call<'_> {
         let balancer = listener.as_ref().map(|it| it.load_balancer).or(named);
         let balancer = balancer
             .ok_or_else(|| ApiError::invalid("Must provide at least one of: loadbalancer_id, listener_id"))?;
-        self.found::<LoadBalancer>(&balancer.to_string())?;
-        let parent = self.parent(balancer)?;
-        let pool = self.new_pool(&fields, &parent, &[])?;
+        call.found::<LoadBalancer>(&balancer.to_string())?;
+        let parent = call.parent(balancer)?;
+        let pool = call.new_pool(&fields, &parent, "")?;
         if let Some(listener) = &listener {
             check_pool(listener.protocol, pool.protocol)?;
         }
         check_persistence(pool.persistence.as_ref(), pool.protocol)?;
-        self.check_quota::<Pool>(&parent.project, 1)?;
+        call.check_quota::<Self>(&parent.project, 1)?;
         if listener.as_ref().is_some_and(|it| it.default_pool.is_some()) {
             return Err(ApiError::octavia_conflict(
                 "This listener already has a default pool",
             ));
         }
-        self.mutable(balancer)?;
+        call.mutable(balancer)?;
         check_algorithm(&parent, &fields, pool.algorithm)?;
         let id = pool.part.id;
-        let tree = Tree {
-            pools: vec![pool],
-            ..Tree::default()
-        };
-        tree.insert(self.state);
-        self.state.keep_clients(balancer);
-        let listener = listener.and_then(|it| self.state.listeners.get_mut(&it.part.id));
+        call.state.pools.insert(id, pool);
+        call.state.keep_clients(balancer);
+        let listener = listener.and_then(|it| call.state.listeners.get_mut(&it.part.id));
         if let Some(listener) = listener {
             listener.default_pool = Some(id);
             listener.part.status = Provisioning::PendingUpdate;
         }
-        self.touch(balancer);
-        self.show_made::<Pool>(id)
+        call.touch(balancer);
+        Ok(id)
     }
 
-    pub(super) fn new_pool(
-        &self,
-        fields: &Fields,
-        parent: &Parent,
-        nested: &[&str],
-    ) -> Result<Pool, ApiError> {
-        self.only(fields, &[&SETTINGS[..], &FIXED[..], nested].concat())?;
+    fn change(call: &mut Call<'_>, id: Id) -> Result<(), ApiError> {
+        let fields = call.changed_fields::<Self>()?;
+        let Some(mut pool) = call.state.pools.get(&id).cloned() else {
+            return Ok(());
+        };
+        let persistence: Option<Persistence> = read_persistence(&fields)?;
+        check_persistence(persistence.as_ref(), pool.protocol)?;
+        let parent = call.mutable(pool.load_balancer)?;
+        call.change_pool(&mut pool, &fields, &parent)?;
+        check_algorithm(&parent, &fields, pool.algorithm)?;
+        patch_part(&mut pool.part, &fields, &call.state.clock.rfc3339_seconds())?;
+        let balancer = pool.load_balancer;
+        call.state.pools.insert(id, pool);
+        call.touch_pool(id);
+        call.state.keep_clients(balancer);
+        // The driver asks for what is only there if the request names it (`pool_update` of ovn-octavia-provider).
+        let breaks = fields.has("session_persistence") && !fields.has("admin_state_up");
+        if breaks && parent.provider == "ovn" {
+            call.state.fail_part(balancer);
+        }
+        Ok(())
+    }
+
+    fn remove(call: &mut Call<'_>, id: Id) -> Result<(), ApiError> {
+        let balancer = call.state.balancer_of_pool(id).unwrap_or_default();
+        let policies = call.state.listeners_of(balancer).flat_map(|it| &it.redirects);
+        if let Some(policy) = policies.copied().find(|it| it.pool == id) {
+            let text = format!("Pool {id} is in use by L7 policy {}", policy.id);
+            return Err(ApiError::octavia_conflict(text));
+        }
+        call.mutable(balancer)?;
+        call.begin_to_delete::<Self>(id);
+        let has_more = call.state.monitor_of(id).is_some() || call.state.members_of(id).next().is_some();
+        call.touch_pool(id);
+        call.state.end_in_steps(balancer, has_more.then_some(id));
+        Ok(())
+    }
+}
+
+impl Call<'_> {
+    /// `nested` are fields that one within another object has too.
+    pub(super) fn new_pool(&self, fields: &Fields, parent: &Parent, nested: &str) -> Result<Pool, ApiError> {
+        self.only(fields, [Pool::TAKEN, Pool::FIXED, nested])?;
         let protocol: Option<PoolProtocol> = fields.word("protocol", &self.state.words(&POOL_PROTOCOLS))?;
         let protocol = fields.given("protocol", protocol)?;
         let carried = [PoolProtocol::Tcp, PoolProtocol::Udp, PoolProtocol::Sctp];

@@ -33,7 +33,7 @@ impl Tree {
 }
 
 /// What a pool within another object may have beside what any may.
-const NESTED_POOL: [&str; 2] = ["members", "healthmonitor"];
+const NESTED_POOL: &str = "members healthmonitor";
 
 impl Call<'_> {
     /// The listeners and pools of a new load balancer, in the order in which Octavia makes them (`_graph_create`).
@@ -117,7 +117,7 @@ impl Call<'_> {
             let text = format!("Pool definition for '{name}' missing required attribute: {lacking}");
             return Err(ApiError::invalid(text));
         }
-        let pool = self.new_pool(fields, parent, &NESTED_POOL)?;
+        let pool = self.new_pool(fields, parent, NESTED_POOL)?;
         if let Some(monitor) = fields.object("healthmonitor")? {
             self.check_quota::<Monitor>(&parent.project, tree.monitors.len() + 1)?;
             tree.monitors.push(self.new_monitor(&monitor, &pool, parent)?);

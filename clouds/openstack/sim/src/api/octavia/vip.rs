@@ -202,7 +202,7 @@ impl Call<'_> {
     }
 
     fn add_vip(&mut self, wish: &mut VipWish, further: &Fields, provider: &str) -> Result<(), ApiError> {
-        further.only(&["subnet_id", "ip_address"])?;
+        further.only("subnet_id ip_address")?;
         let subnet = further.given("subnet_id", further.id("subnet_id")?)?;
         let known = self.state.subnets.get(&subnet).map(|it| it.network);
         if known.ok_or_else(|| not_found("Subnet", subnet))? != wish.network {
