@@ -198,8 +198,9 @@ fn held_back_for<R: Reconciler>(
     memory: &Memory<R::Remembered, R::Step>,
     step: &R::Step,
 ) -> Option<Duration> {
-    let of_own = memory.sought(|sent| reconciler.creates_again(step, sent));
-    of_own.or_else(|| memory.sought_as_inherited().filter(|_| reconciler.is_root(step)))
+    let creation = reconciler.creation(step)?;
+    let of_own = memory.sought(|sent| sent == creation);
+    of_own.or_else(|| memory.sought_as_inherited().filter(|_| creation.is_root()))
 }
 
 /// Takes the steps out of a wave that were refused, or create what may be there already, and those after them in their lanes that traffic
@@ -383,13 +384,12 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 Err(error) => error.may_have_happened(),
             };
             if is_sent
-                && self.reconciler.creates_again(step, step)
+                && let Some(creation) = self.reconciler.creation(step)
                 && let Some((book, asker)) = self.reconciler.book(&self.facts)
             {
-                let is_same = |sent: &R::Step| self.reconciler.creates_again(step, sent);
                 let has_failed = answer.as_ref().is_err_and(|error| !error.is_unheard());
                 let ended = (now().unwrap_or(asker.now), has_failed);
-                book.sent.note(&asker.uid, step, ended, is_same);
+                book.sent.note(&asker.uid, creation, ended);
             }
             match answer {
                 Ok(learned) => Ok(DynLearned {

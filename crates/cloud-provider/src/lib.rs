@@ -75,4 +75,5 @@ pub use provider::{
 pub use refusals::{RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
+pub use sent::Creation;
 pub use service::{Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts};

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 use crate::orphans::{Found, OrphanFacts};
 use crate::{
-    AnnotationSpec, Asker, Begin, CloudError, ClusterFacts, ErrorKind, Measurement, Memory, Node, Reconcile,
-    RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
+    AnnotationSpec, Asker, Begin, CloudError, ClusterFacts, Creation, ErrorKind, Measurement, Memory, Node,
+    Reconcile, RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -139,19 +139,11 @@ pub trait Reconciler: Send + Sync + 'static {
         })
     }
 
-    /// Whether a step would create once more what another one may have created: the same object, whatever goes for it. What was sent is
-    /// looked for before it is sent again. `false` by default, as for changes and deletions, which are the same twice. Pure.
-    fn creates_again(&self, step: &Self::Step, sent: &Self::Step) -> bool {
-        let _ = (step, sent);
-        false
-    }
-
-    /// Whether a step creates the object that all others belong to. Where an earlier process had begun with the Service, and nothing of it is
-    /// found, that process may have sent just this: a new one looks for a while before it does. `false` by default, for clouds where
-    /// something else tells what was sent. Pure.
-    fn is_root(&self, step: &Self::Step) -> bool {
+    /// What a step creates. What was sent is looked for before it is sent again. `None` by default, as for changes and deletions, which are
+    /// the same twice, and for clouds where something else tells what was sent. Pure.
+    fn creation(&self, step: &Self::Step) -> Option<Creation> {
         let _ = step;
-        false
+        None
     }
 
     /// Is told that a wave of the plan is about to be written, to keep for other reconciles what may be lost. A plan that is only

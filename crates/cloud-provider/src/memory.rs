@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::Refusals;
+use crate::{Creation, Refusals};
 
 /// The shortest and the longest time between two looks for what was created and is not shown.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
@@ -49,7 +49,7 @@ pub struct Memory<T = (), S = ()> {
     /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
     pub refusals: Refusals<S>,
     /// Creations that were sent in earlier reconciles, and for how long each was held back when this one began.
-    pub(crate) sent: Vec<(S, Duration)>,
+    pub(crate) sent: Vec<(Creation, Duration)>,
     /// The same for what an earlier process may have created.
     pub(crate) inherited: Duration,
     /// What the provider remembers: what it wrote, how far it is.
@@ -93,13 +93,13 @@ impl<T, S> Memory<T, S> {
     }
 
     /// How long to wait before the next look for what came of such a creation. `None`: none was sent, or it may be sent again.
-    pub fn sought(&self, is_it: impl Fn(&S) -> bool) -> Option<Duration> {
-        let mut those = self.sent.iter().filter(|(step, _)| is_it(step));
+    pub fn sought(&self, is_it: impl Fn(Creation) -> bool) -> Option<Duration> {
+        let mut those = self.sent.iter().filter(|(creation, _)| is_it(*creation));
         those.find_map(|(_, held_back)| self.look_within(*held_back))
     }
 
     /// The same for what an earlier process may have created. Where a write to Kubernetes comes before the creation, the plan asks; else
-    /// [`Reconciler::is_root`](crate::Reconciler::is_root) says which step waits.
+    /// [`Creation::is_root`] says which step waits.
     pub fn sought_as_inherited(&self) -> Option<Duration> {
         self.look_within(self.inherited)
     }

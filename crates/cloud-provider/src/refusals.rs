@@ -40,7 +40,7 @@ impl<S> Refused<S> {
 #[derive(Debug)]
 pub struct RefusalBook<S> {
     refused: Kept<String, Page<S>>,
-    pub(crate) sent: SentBook<S>,
+    pub(crate) sent: SentBook,
     pub(crate) inherited: Inherited,
 }
 

@@ -3,6 +3,8 @@
 //! The session holds the same creation back for a while, in which further looks may find the object. So nothing is made twice because
 //! its answer did not come, said that the cloud had failed, or was followed by a list that is behind.
 
+use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -34,10 +36,43 @@ impl Inherited {
     }
 }
 
+/// What a step creates, as a number: the same for steps that create the same object, whatever goes for it. The steps themselves would be
+/// the largest part of what is remembered of a Service in the making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Creation {
+    asked: u64,
+    is_root: bool,
+}
+
+impl Creation {
+    /// What is asked for. Steps ask for the same if this reads the same.
+    pub fn of(asked: &impl fmt::Debug) -> Self {
+        let mut hash = DefaultHasher::new();
+        format!("{asked:?}").hash(&mut hash);
+        Self {
+            asked: hash.finish(),
+            is_root: false,
+        }
+    }
+
+    /// Of the object that all others belong to, or not. Where an earlier process had begun with the Service, and nothing of it is found,
+    /// that process may have sent just this: a new one looks for a while before it does.
+    #[must_use]
+    pub fn of_root(self, is_root: bool) -> Self {
+        Self { is_root, ..self }
+    }
+
+    /// Whether it is of the object that all others belong to.
+    #[must_use]
+    pub fn is_root(self) -> bool {
+        self.is_root
+    }
+}
+
 /// A creation that was sent.
 #[derive(Debug)]
-pub(crate) struct Sent<S> {
-    step: S,
+pub(crate) struct Sent {
+    creation: Creation,
     /// How often, without a reconcile that settled.
     times: u32,
     /// When the last answer came, or was given up.
@@ -46,25 +81,18 @@ pub(crate) struct Sent<S> {
 }
 
 /// What was created for each Service, by its UID, since its last reconcile that settled.
-pub(crate) type SentBook<S> = Kept<String, Vec<Sent<S>>>;
+pub(crate) type SentBook = Kept<String, Vec<Sent>>;
 
-impl<S: Clone> SentBook<S> {
+impl SentBook {
     /// A creation was sent, and was not refused. It has ended now. `has_failed`: the cloud says that it failed, which is the rule then, so
     /// the next one keeps to the schedule of a Service that fails.
-    pub(crate) fn note(
-        &self,
-        uid: &String,
-        step: &S,
-        (since, has_failed): (Timestamp, bool),
-        is_same: impl Fn(&S) -> bool,
-    ) {
+    pub(crate) fn note(&self, uid: &String, creation: Creation, (since, has_failed): (Timestamp, bool)) {
         self.with(uid, |all| {
             let all = all.get_or_insert_default();
-            let before = all.iter().position(|one| is_same(&one.step));
+            let before = all.iter().position(|one| one.creation == creation);
             let times = before.map_or(0, |at| all.swap_remove(at).times).saturating_add(1);
-            let step = step.clone();
             all.push(Sent {
-                step,
+                creation,
                 times,
                 since,
                 has_failed,
@@ -73,13 +101,13 @@ impl<S: Clone> SentBook<S> {
     }
 
     /// What is held back in a reconcile that begins now, and for how long. A clock that was set back ends it.
-    pub(crate) fn held_back(&self, uid: &String, now: Timestamp) -> Vec<(S, Duration)> {
+    pub(crate) fn held_back(&self, uid: &String, now: Timestamp) -> Vec<(Creation, Duration)> {
         self.with(uid, |all| {
-            let left = |one: &Sent<S>| {
+            let left = |one: &Sent| {
                 let passed = Duration::try_from(now.duration_since(one.since)).ok()?;
                 let doublings = if one.has_failed { 0 } else { DOUBLINGS };
                 let left = pause(one.times.saturating_add(doublings), LONGEST).checked_sub(passed)?;
-                (!left.is_zero()).then(|| (one.step.clone(), left))
+                (!left.is_zero()).then_some((one.creation, left))
             };
             all.iter().flatten().filter_map(left).collect()
         })
@@ -121,7 +149,7 @@ mod tests {
             let held = book.held_back(&uid, at(second));
             held.iter().map(|(_, left)| left.as_secs()).collect::<Vec<_>>()
         };
-        let end = |second, has_failed| book.note(&uid, &"a", (at(second), has_failed), |known| *known == "a");
+        let end = |second, has_failed| book.note(&uid, Creation::of(&"a"), (at(second), has_failed));
         let send = |second| end(second, true);
         send(1_000);
         // The schedule of a Service that fails has the same waits, so it is not slower for this.

@@ -78,6 +78,7 @@ pub(crate) use needs_update::ADDRESS;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{Balanced, KnownIdentities, NodeSync};
+use outcome::Outcome;
 use tracked::Tracked;
 
 /// The canonical name.
@@ -262,7 +263,9 @@ impl ServiceController {
         }
         let is_to_be_made =
             |it: Arc<Service>| self.classes().is_wanted(&it) && facts::published_addresses(&it).is_empty();
-        let permit = if self.services.get(service).is_some_and(is_to_be_made) {
+        let permit = if let Some(permit) = self.tracked(service, |tracked| tracked.state.take_permit()) {
+            permit
+        } else if self.services.get(service).is_some_and(is_to_be_made) {
             self.queue.rest(key);
             let Some(permit) = self.ctx.stop.run_until_cancelled(self.limit.permit()).await else {
                 return; // nothing begins any more
@@ -274,7 +277,10 @@ impl ServiceController {
         };
         self.condition_is_due(service);
         // On the heap, because those that wait for their turn are many, and need no room for it yet.
-        let outcome = Box::pin(permit.run(self.sync(service))).await;
+        let (mut outcome, permit) = Box::pin(permit.run(self.sync(service))).await;
+        if let Outcome::Parked(parked, after) = &mut outcome {
+            parked.permit = permit.for_later(*after);
+        }
         self.conclude(service, outcome);
     }
 

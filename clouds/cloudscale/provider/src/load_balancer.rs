@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
-    AnnotationSpec, Asker, CloudError, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler,
-    RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    AnnotationSpec, Asker, CloudError, Creation, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor,
+    Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, Refusal, Shown};
@@ -257,12 +257,8 @@ impl Reconciler for Balancers {
         a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
     }
 
-    fn creates_again(&self, step: &CloudStep, sent: &CloudStep) -> bool {
-        step.creates() && step.asks_the_same(sent)
-    }
-
-    fn is_root(&self, step: &CloudStep) -> bool {
-        matches!(step, CloudStep::CreateBalancer { .. })
+    fn creation(&self, step: &CloudStep) -> Option<Creation> {
+        step.creation()
     }
 
     /// Most writes are of several calls. What of them is a refusal, their answer tells.

@@ -7,6 +7,7 @@ use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::{Refusal, RefusedBy};
 
+use super::concurrency::Permit;
 use super::node_sync::NodeIdentities;
 use super::state::{Interruptions, Parked, Progress, Session, State};
 use super::tracked::{Causes, Tracked};
@@ -65,6 +66,7 @@ impl Outcome {
             reason,
             session,
             progress,
+            permit: Permit::NONE,
         };
         Self::Parked(parked, after)
     }

@@ -17,6 +17,7 @@
 use bowline_cloud_provider::{Reconcile, ReconcileKind, Service, ServiceFacts};
 use tokio::time::Instant;
 
+use super::concurrency::Permit;
 use super::tracked::Causes;
 
 /// How far a sync has come; survives being parked.
@@ -45,6 +46,8 @@ pub(super) struct Parked<S = Session> {
     pub(super) reason: String,
     pub(super) session: S,
     pub(super) progress: Progress,
+    /// Its permit, where it goes on before the permit's time is over.
+    pub(super) permit: Permit,
 }
 
 impl Parked {
@@ -103,6 +106,14 @@ impl<S> State<S> {
                 ..Progress::of(is_removal)
             },
         })
+    }
+
+    /// Takes what is left of its permit from a reconcile that waits for the cloud. Such a one goes on without another permit.
+    pub(super) fn take_permit(&mut self) -> Option<Permit> {
+        match self {
+            Self::Waiting(parked, _) => Some(std::mem::replace(&mut parked.permit, Permit::NONE)),
+            _ => None,
+        }
     }
 
     /// The reconcile under way.
@@ -219,6 +230,7 @@ mod tests {
             reason: "busy".to_owned(),
             session: (),
             progress: progress(is_removal),
+            permit: Permit::NONE,
         }
     }
 

@@ -9,6 +9,7 @@ use bowline_plan::{Answer, Lane, Note};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use super::needs_update::needs_update;
 use super::state::Progress;
 use super::tracked::{Causes, Tracked, is_lasting};
 use super::{Key, ServiceController, lock};
@@ -75,13 +76,15 @@ impl SyncHooks<'_> {
         !facts.is_wanted && there.is_none_or(|there| there.metadata.uid != facts.service.metadata.uid)
     }
 
-    /// The version of the Service that a write is based on: the one that the sync works on. If this gives way to nothing,
-    /// the newest one, as long as the change of others has nothing to do with the write.
+    /// The version of the Service that a write is based on: the one that the sync works on, or the newest one, where that asks for the
+    /// same: our own condition may have been written meanwhile. If this gives way to nothing, the newest one in any case, as long as the
+    /// change of others has nothing to do with the write.
     fn base(&self, before: &ServiceFacts, write: &KubeWrite) -> Arc<Service> {
         let service = &before.service;
+        let classes = self.controller.classes();
         let newest = self.controller.services.newer_than(service).filter(|newest| {
-            !self.gives_way
-                && self.controller.classes().is_wanted(newest) == before.is_wanted
+            (!self.gives_way || !needs_update(classes, service, newest))
+                && classes.is_wanted(newest) == before.is_wanted
                 && write.fits_both(service, newest)
         });
         newest.unwrap_or_else(|| Arc::clone(service))

@@ -630,7 +630,7 @@ async fn the_time_from_a_change_to_a_settled_balancer_is_measured_once_for_each_
 #[tokio::test(start_paused = true)]
 async fn many_new_services_are_made_in_turns_and_none_waits_long_behind_a_slow_cloud() {
     let world = World::running(&["a"]).await;
-    let names: Vec<String> = (0..70).map(|number| format!("s{number}")).collect();
+    let names: Vec<String> = (0..140).map(|number| format!("s{number}")).collect();
     world.cloud.set(|cloud| {
         let slow = |name: &String| (name.clone(), seconds(600));
         cloud.write_time = names.iter().map(slow).collect();
@@ -639,9 +639,9 @@ async fn many_new_services_are_made_in_turns_and_none_waits_long_behind_a_slow_c
         world.add_service(name);
     }
     world.pass(seconds(2)).await;
-    assert_eq!(world.cloud.calls("create").len(), 64);
-    world.pass(seconds(6)).await;
-    assert_eq!(world.cloud.calls("create").len(), 70);
+    assert_eq!(world.cloud.calls("create").len(), 128);
+    world.pass(seconds(10)).await;
+    assert_eq!(world.cloud.calls("create").len(), 140);
 }
 
 /// As where the login is refused: every look fails, and the program may be restarted meanwhile.

@@ -39,7 +39,10 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     own.is_reshaped |= !is_of_member;
     let refusals = &mut seen.memory.refusals;
     if learned.told.is_some() {
-        own.done.push(step.clone());
+        match step.creation() {
+            Some(creation) => own.created.push(creation),
+            None => own.changed.push(step.clone()),
+        }
         if !own.busy.is_refuted() {
             own.busy.is_explained();
         }

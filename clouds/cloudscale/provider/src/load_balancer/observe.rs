@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::Creation;
 use bowline_cloud_provider::effects::put;
 use bowline_cloudscale_client::{
     FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor,
@@ -58,8 +59,10 @@ pub(crate) struct Remembered {
     pub(crate) busy: Busy,
     /// Something but members was written: what hangs on the pools is in doubt.
     pub(crate) is_reshaped: bool,
-    /// Creations and changes that were answered.
-    pub(crate) done: Vec<CloudStep>,
+    /// Creations that were answered.
+    pub(crate) created: Vec<Creation>,
+    /// Changes and deletions that were answered.
+    pub(crate) changed: Vec<CloudStep>,
     /// How often was read since the last of them.
     pub(crate) reads: u32,
     /// Where something went to make room at a quota, and there was no room after it, in this reconcile or an earlier one.

@@ -1,5 +1,6 @@
 //! The writes to the cloud, as data.
 
+use bowline_cloud_provider::Creation;
 use bowline_cloudscale_client::{
     HttpChange, ListenerChange, ListenerId, LoadBalancerId, MemberId, MonitorChange, MonitorId, NewListener,
     NewLoadBalancer, NewMember, NewMonitor, NewPool, PoolId,
@@ -54,7 +55,7 @@ pub(crate) enum CloudStep {
 }
 
 /// What a step asks the API for, whatever goes for it.
-#[derive(PartialEq)]
+#[derive(Debug, PartialEq)]
 enum Asked<'a> {
     Balancer(&'a NewLoadBalancer),
     Pool(&'a NewPool),
@@ -193,6 +194,12 @@ impl CloudStep {
     pub(crate) fn creates(&self) -> bool {
         let asked = self.asked();
         asked.is_some_and(|asked| !matches!(asked, Asked::FloatingIp(..) | Asked::Change(_)))
+    }
+
+    /// What the step creates.
+    pub(crate) fn creation(&self) -> Option<Creation> {
+        let asked = self.asked().filter(|_| self.creates())?;
+        Some(Creation::of(&asked).of_root(matches!(self, Self::CreateBalancer { .. })))
     }
 
     /// What is written to a part of a balancer.

@@ -32,6 +32,31 @@ async fn one_slow_balancer_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_many_new_services_those_that_have_begun_are_served_before_others_begin() {
+    const AT_ONCE: u32 = 128;
+    let world = World::running(&["a"]).await;
+    // Each of the first waits once for its balancer.
+    world.cloud.set(|cloud| cloud.busy_looks = AT_ONCE);
+    for number in 0..2 * AT_ONCE {
+        world.add_service(&format!("s{number}"));
+    }
+    world
+        .until("all of them wait", |world| {
+            world.cloud.state.lock().unwrap().busy_looks == 0
+        })
+        .await;
+    let begun = || world.cloud.calls("create").len();
+    world.pass(Duration::from_millis(500)).await;
+    assert_eq!(begun(), AT_ONCE as usize);
+    world
+        .until("the last has its address", |world| {
+            world.address(&format!("s{}", 2 * AT_ONCE - 1)).is_some()
+        })
+        .await;
+    assert_eq!(begun(), 2 * AT_ONCE as usize);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_long_sync_that_gets_on_is_not_stuck() {
     let world = World::running(&["a"]).await;
     world.cloud.set(|cloud| {

@@ -300,6 +300,22 @@ async fn a_service_in_trouble_has_a_condition_that_tells_why_until_it_is_settled
     assert_eq!(kept["status"]["conditions"], json!([theirs]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_is_written_during_a_sync_is_no_conflict_and_no_cause_to_read_again() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".into(), seconds(40));
+    });
+    world.add_service("web");
+    world
+        .until("it has its condition", |world| condition(world).is_some())
+        .await;
+    world.settled("web").await;
+    assert_eq!(world.conflicts(), 0);
+    let reads = world.cloud.calls("read web").len();
+    assert_eq!(reads, 2, "at first, and after the writes");
+}
+
 /// Its event is gone after a while.
 #[tokio::test(start_paused = true)]
 async fn what_is_held_back_of_a_service_that_is_settled_stands_on_it_until_it_is_done() {

@@ -25,28 +25,34 @@ const LONGEST_LAG: u64 = 8;
 
 /// Takes the steps out that were answered before and would come to nothing again.
 pub(super) fn split_off(seen: &Seen, steps: &mut Vec<CloudStep>) -> Vec<CloudStep> {
-    let Remembered {
-        done, not_persisted, ..
-    } = &seen.memory.own;
+    let own = &seen.memory.own;
     let was_answered = |step: &CloudStep| {
-        let mut answered = done
-            .iter()
-            .chain(not_persisted.iter().map(|earlier| &earlier.step));
-        answered.any(|before| before.asks_the_same(step))
+        let earlier = own.not_persisted.iter().map(|earlier| &earlier.step);
+        was_created(own, step)
+            || own
+                .changed
+                .iter()
+                .chain(earlier)
+                .any(|before| before.asks_the_same(step))
     };
     steps.extract_if(.., |step| was_answered(step)).collect()
 }
 
+/// Whether a step creates what was created in this reconcile.
+fn was_created(own: &Remembered, step: &CloudStep) -> bool {
+    step.creation()
+        .is_some_and(|creation| own.created.contains(&creation))
+}
+
 /// Whether the API may only be late to show these steps, as far as they were made in this reconcile.
 pub(super) fn may_be_late(seen: &Seen, steps: &[CloudStep]) -> bool {
-    let Remembered { done, reads, .. } = &seen.memory.own;
-    let is_new = |step: &CloudStep| step.creates() && done.iter().any(|made| made.asks_the_same(step));
-    let most = if steps.iter().any(is_new) {
+    let own = &seen.memory.own;
+    let most = if steps.iter().any(|step| was_created(own, step)) {
         READS_OF_NEW
     } else {
         READS
     };
-    !done.is_empty() && *reads < most
+    !(own.created.is_empty() && own.changed.is_empty()) && own.reads < most
 }
 
 /// How long to wait before the next look at what was written: a second, then twice as long each time.
@@ -179,7 +185,7 @@ pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observe
             || is_unread(earlier)
             || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
     });
-    for step in &own.done {
+    for step in &own.changed {
         let is_known = not_persisted
             .iter()
             .any(|earlier| earlier.step.asks_the_same(step));
