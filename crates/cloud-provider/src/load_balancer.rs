@@ -564,6 +564,16 @@ impl KubeWrite {
         let mut keys = annotations.iter().map(|(key, _)| key);
         address(one) == address(other) && keys.all(|key| annotation(one, key) == annotation(other, key))
     }
+
+    /// Its label as a failure is told with it: without the values of annotations, of which some are others at each try.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let Self::AnnotateService(annotations) = self else {
+            return self.label();
+        };
+        let keys: Vec<&str> = annotations.iter().map(|(key, _)| key.as_str()).collect();
+        format!("annotate-service({})", keys.join(", "))
+    }
 }
 
 fn annotate(service: &mut Service, annotations: &[(String, Option<String>)]) {

@@ -161,7 +161,7 @@ impl Reconciler for Balancers {
         if let Learned::Failed(failure) = &mut learned {
             failure.is_rollback = observed.memory.own.failure.is_some();
         }
-        self.reads.written(intent, step, &learned);
+        self.reads.written(intent, observed, step, &learned);
         Ok(learned)
     }
 

@@ -22,6 +22,7 @@
 //!
 //! Which of several addresses falls to a Service that let the cloud choose is told by `plan::any_address`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_cloud_provider::evidence::{Claims, Traces};
@@ -43,8 +44,9 @@ pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it wa
 pub(super) const UNPLACED: &str = "no rule of this service is on it any more, and nothing tells for which network it was acquired, so it may be \
      somebody else's by now; release it by hand if nobody needs it";
 
-/// Why an address stays that the balancer leaves for another one.
-pub(super) const UNPROVED: &str = "nothing proves that it was acquired for this service";
+/// Why an address stays that the balancer leaves, or goes from.
+pub(super) const UNPROVED: &str =
+    "nothing proves that it was acquired for this service; release it by hand if nobody needs it";
 
 /// How a Service stands to an address. See the table above.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +102,12 @@ pub(super) fn left<'a>(
         return Ok(state);
     }
     if !identity.is_held(&address.address, absent.is_some()) {
-        let is_told = absent.is_none() && !identity.keeps_ip;
+        // Where nothing is written, somebody may have stripped it off before this process began.
+        let is_unclear = match absent {
+            Some(_) => identity.claim.held.is_none() && !address.is_nat(),
+            None => !own.known.persons.contains(id),
+        };
+        let is_told = is_unclear && !identity.keeps_ip;
         return Ok(State::Persons(is_told.then(|| UNPROVED.to_owned())));
     }
     // What the API does not take back under its rules goes when they are deleted.
@@ -348,6 +355,13 @@ pub(super) fn is_nobodys(observed: &Seen, claimed: &Claimed) -> bool {
 }
 
 impl Identity {
+    /// The addresses of rules that are not the Service's own: where anything is written on it, that names all that are.
+    pub(super) fn not_own(&self, rules: &[Rule]) -> BTreeSet<PublicIpId> {
+        let ids = rules.iter().map(|rule| &rule.address.id);
+        let is_not = |id: &&PublicIpId| self.claim.held.is_some() && !self.claim.names(id);
+        ids.filter(is_not).cloned().collect()
+    }
+
     /// What other Services of the cluster claim, with the UID of each.
     pub(super) fn claims_of_others(&self) -> Vec<(String, Claim)> {
         let services = self.services.services();

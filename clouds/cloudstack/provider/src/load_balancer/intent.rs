@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, ServicesView};
+use bowline_cloud_provider::{IpMode, Service, ServicesView};
 use bowline_plan::{Note, Refusal};
 use jiff::Timestamp;
 
@@ -101,6 +101,15 @@ impl Identity {
             && self.in_spec.as_ref() != Some(&address.ip)
     }
 
+    /// The Service of the cluster that a rule of this name is of.
+    pub(crate) fn owner_of(&self, rule: &str) -> Option<Arc<Service>> {
+        let mut services = self.services.services().into_iter();
+        services.find(|service| {
+            let uid = service.metadata.uid.as_deref().unwrap_or_default();
+            !uid.is_empty() && names::is_rule(&names::balancer(uid), rule)
+        })
+    }
+
     /// Whether what somebody else has relies on an item of an ACL list, which holds `items`. The rule of a Service of the cluster
     /// relies on an item for the sources that the Service is open for; of anything else nobody knows.
     pub(crate) fn is_relied_on(
@@ -115,16 +124,13 @@ impl Identity {
         let Neighbour::Rule(rule) = neighbour else {
             return true;
         };
-        let services = self.services.services();
-        let Some(owner) = services.iter().find(|service| {
-            let uid = service.metadata.uid.as_deref().unwrap_or_default();
-            !uid.is_empty() && names::is_rule(&names::balancer(uid), &rule.name)
-        }) else {
+        let Some(owner) = self.owner_of(&rule.name) else {
             return true;
         };
         let mut problems = Vec::new();
-        let open = source_ranges(owner, &mut problems).cidrs;
-        if !problems.is_empty() || open.is_same(&item.sources) || Claim::of(owner).has_opened(&item.sources) {
+        let open = source_ranges(&owner, &mut problems).cidrs;
+        if !problems.is_empty() || open.is_same(&item.sources) || Claim::of(&owner).has_opened(&item.sources)
+        {
             return true;
         }
         // Until it has an item of its own it may live on the one for everybody: as after its sources were restricted.

@@ -81,9 +81,32 @@ impl Members {
         if self.instances.iter().all(is_in) {
             return Ok(Some(network));
         }
-        let refusal = Refusal::new("found hosts that belong to different networks");
+        let refusal = Refusal::new(format!(
+            "found hosts that belong to different networks: {}",
+            self.by_networks(given)
+        ));
         let remedy = "a load balancer rule leads to one network; exclude the other nodes from load balancers";
         Err(refusal.with_remedy(remedy))
+    }
+
+    /// Who is not in the network that is given, or that most have, for people.
+    fn by_networks(&self, given: Option<&NetworkId>) -> String {
+        let mut hosts: BTreeMap<&NetworkId, Vec<&str>> = BTreeMap::new();
+        for Instance { name, networks, .. } in &self.instances {
+            let is_in = |network: &&NetworkId| given == Some(*network);
+            if let Some(network) = networks.iter().find(is_in).or(networks.first()) {
+                hosts.entry(network).or_default().push(name);
+            }
+        }
+        let most = hosts.iter().max_by_key(|(_, names)| names.len());
+        let Some(most) = given.or(most.map(|(network, _)| *network)) else {
+            return String::new();
+        };
+        hosts.remove(most);
+        let hosts = hosts
+            .iter()
+            .map(|(network, names)| format!("{} in {network}", names.join(", ")));
+        format!("{}; the others in {most}", hosts.collect::<Vec<_>>().join("; "))
     }
 
     /// Those in a network: a rule leads to no others.
@@ -321,7 +344,10 @@ mod tests {
         let nodes = [node("a", None), node("b", None)];
         let members = Members::find(&nodes, &member_index([both, one]));
         let refusal = members.network(None).unwrap_err();
-        assert_eq!(refusal.reason, "found hosts that belong to different networks");
+        assert_eq!(
+            refusal.reason,
+            "found hosts that belong to different networks: b in m; the others in n"
+        );
         assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
         assert_eq!(Members::default().network(None), Ok(None));
     }

@@ -135,9 +135,9 @@ pub(crate) fn balancer_of(rule: &str) -> Option<&str> {
     (digits.chars().all(is_digit) && is_rule(balancer, rule)).then_some(balancer)
 }
 
-/// A UID that a balancer of this name has: the last digit is lost, and any will do.
+/// What is left of a UID in the name of its balancer: the last digit is lost.
 pub(crate) fn uid_of(balancer: &str) -> String {
-    format!("{}0", balancer.get(1..).unwrap_or_default())
+    format!("{}…", balancer.get(1..).unwrap_or_default())
 }
 
 #[cfg(test)]

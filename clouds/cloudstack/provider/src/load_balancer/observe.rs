@@ -14,6 +14,7 @@ pub(crate) mod observed;
 mod on_the_way;
 pub(crate) mod reads;
 pub(crate) mod refused;
+mod released;
 pub(crate) mod remedies;
 pub(crate) mod remembered;
 mod rules;

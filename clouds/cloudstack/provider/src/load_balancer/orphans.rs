@@ -70,7 +70,7 @@ fn one(
     } else {
         OfCluster::Nothing("virtual machines that are no Nodes of this cluster are its members")
     };
-    let (standing, why) = judge.judge(&traces, &owner, false, cluster, "its name");
+    let (standing, why) = judge.judge(&traces, &owner, false, cluster, "the digits of its name");
     Found {
         kind: "load balancer rule",
         name: format!("{} ({})", rule.name, rule.public_ip),

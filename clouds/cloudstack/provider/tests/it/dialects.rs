@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::disguise::Dialect;
 use crate::site::Site;
-use crate::world::{MACHINES, Outcome, WEB, World};
+use crate::world::{MACHINES, Outcome, UID, WEB, World};
 
 /// The life of a Service: what was written, and what the cloud looked like in between.
 async fn life(world: &World) -> (Vec<String>, Vec<String>) {
@@ -126,6 +126,61 @@ async fn lists_that_are_behind_do_no_harm() {
             world.check_nothing_left("deleted");
         }
     }
+}
+
+/// Its ID is the same for whoever acquires it next.
+#[tokio::test(start_paused = true)]
+async fn an_address_is_released_once_however_long_lists_show_it() {
+    for seconds in [3, 5, 9] {
+        for (is_vpc, requested) in [(false, None), (true, None), (false, Some("203.0.113.77"))] {
+            let what = format!("{seconds} s, VPC {is_vpc}, {requested:?}");
+            let late = Dialect::Late(Duration::from_secs(seconds));
+            let world = World::of(Site::new().disguised(late), is_vpc).await;
+            world.add(WEB, UID, &[("TCP", 80, 31080)]);
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(requested));
+            settle(&world, WEB).await;
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            let (other, uid) = ("shop/other", "8c9e6679-7425-40de-944b-e07fc1f90ae7");
+            world.delete(WEB);
+            let creation = async {
+                tokio::time::sleep(Duration::from_millis(800)).await;
+                world.add(other, uid, &[("TCP", 80, 31081)]);
+                world.spec(other, |spec| spec["loadBalancerIP"] = json!(requested));
+                settle(&world, other).await;
+            };
+            tokio::join!(settle(&world, WEB), creation);
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            settle(&world, other).await;
+            let calls = |command| world.sim.journal().count_operation(command);
+            let counts = [
+                "associateIpAddress",
+                "disassociateIpAddress",
+                "createLoadBalancerRule",
+            ]
+            .map(calls);
+            assert_eq!(counts, [2, 1, 2], "{what}");
+            assert_eq!(
+                (
+                    world.sim.rules()[0].members.len(),
+                    world.openings().len() + world.acl_items().len()
+                ),
+                (3, 1),
+                "{what}"
+            );
+            world.check(&what);
+        }
+    }
+}
+
+/// Runs until it settles.
+async fn settle(world: &World, key: &str) {
+    for _ in 0..4 {
+        if matches!(world.run(key).await.outcome, Outcome::Settled(_)) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    panic!("{:#?}", world.run(key).await);
 }
 
 /// What the API's description lists for each command; `projectid`, `listall`, `page` and `pagesize` go with every list.

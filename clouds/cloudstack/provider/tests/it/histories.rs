@@ -132,7 +132,7 @@ async fn the_printed_plan_is_what_is_done() {
                 let known = |label: &String| {
                     label
                         .replace("new-ip-1", &id)
-                        .replace("192.0.2.1 ", &format!("{ip} "))
+                        .replace("an address that CloudStack chooses", &ip)
                 };
                 // When something is claimed is told to the second.
                 let undated = |label: String| {

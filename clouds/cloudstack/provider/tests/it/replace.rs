@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::{Canned, FaultBuilder};
-use bowline_cloudstack_sim::{AddressSpec, NetworkSpec};
+use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec};
 use serde_json::json;
 
 use crate::site::Site;
@@ -384,6 +384,75 @@ async fn what_was_refused_is_tried_at_once_after_any_change_and_by_a_new_process
             }
             world.run(WEB).await.settled();
             assert_eq!(world.rules(), [case.after]);
+        }
+    }
+}
+
+/// Refuses a command for as long as the cloud is not mended: in its answer, or in its job.
+fn refuse_always(world: &World, command: &str, code: u16) {
+    match code {
+        0 => world.sim.fail_jobs(JobFault::of(command).always()),
+        code => drop(
+            world
+                .sim
+                .faults()
+                .add(saying(Fault::operation(command).always(), code)),
+        ),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_part_of_a_replacement_is_refused_the_plan_ends_and_says_why() {
+    let opening = [
+        ["createFirewallRule", "deleteFirewallRule"],
+        ["createNetworkACL", "deleteNetworkACL"],
+    ];
+    for (case, is_vpc) in CASES.iter().flat_map(|case| [(case, false), (case, true)]) {
+        let commands = [
+            "deleteLoadBalancerRule",
+            "createLoadBalancerRule",
+            "assignToLoadBalancerRule",
+        ];
+        for command in commands.into_iter().chain(opening[usize::from(is_vpc)]) {
+            for (code, stop) in [431, 432, 537, 0]
+                .into_iter()
+                .flat_map(|code| [0, 2].map(|stop| (code, stop)))
+            {
+                let what = format!(
+                    "{} to {}, VPC {is_vpc}, {command} {code}, stopped after {stop}",
+                    case.before, case.after
+                );
+                let mut world = before(case, is_vpc).await;
+                refuse_always(&world, command, code);
+                (case.change)(&world);
+                if stop > 0 {
+                    // Such as between the note of a replaced rule and its deletion.
+                    world.run_steps(WEB, stop).await;
+                    world.restart().await;
+                }
+                for _ in 0..3 {
+                    let (run, calls) = world.calls_of(world.run(WEB)).await;
+                    assert!(calls.len() < 40, "{what}: {calls:?}");
+                    if !matches!(run.outcome, Outcome::Settled(_)) {
+                        let complaint = run.complaint();
+                        assert!(
+                            complaint.contains("not that one") || code == 0,
+                            "{what}: {complaint}"
+                        );
+                    }
+                    // The former rule cannot come back either.
+                    let may_lack = command == "createLoadBalancerRule";
+                    assert!(world.rules().len() == 1 || may_lack, "{what}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                world.sim.faults().clear();
+                world.sim.clear_job_faults();
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                world.run(WEB).await.settled();
+                assert_eq!(world.rules(), [case.after], "{what}");
+                assert_eq!(world.annotation(WEB, "replaced-rules"), None, "{what}");
+                world.check(&what);
+            }
         }
     }
 }

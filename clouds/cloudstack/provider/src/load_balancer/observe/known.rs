@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::load_balancer::claim::AddressRequest;
-use crate::load_balancer::objects::{NewRule, Rule, RuleId, VirtualMachineId};
+use crate::load_balancer::objects::{NewRule, PublicIpId, Rule, RuleId, VirtualMachineId};
+use crate::load_balancer::observe::released::Released;
 
 /// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
 /// has its own.
@@ -24,6 +25,10 @@ pub(crate) struct Known {
     pub(crate) unwanted: BTreeSet<RuleId>,
     /// Whether the balancer is to go: then what cannot be closed does not keep it.
     pub(crate) is_removal: bool,
+    /// What the Service gave back, and lists may show as if it were its own.
+    pub(crate) released: Released,
+    /// The addresses with rules that are not the Service's own, as is written on it.
+    pub(crate) persons: BTreeSet<PublicIpId>,
     /// How many calls the reading took.
     pub(crate) calls: usize,
 }

@@ -210,6 +210,9 @@ fn opened(made: Made) -> FirewallRuleId {
     }
 }
 
+/// What a plan says in place of an address that is not known yet.
+pub(crate) const TO_BE_CHOSEN: &str = "an address that CloudStack chooses";
+
 /// Nobody else has anything on an address that was acquired a moment ago.
 fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
     let to = &new.to;
@@ -219,8 +222,7 @@ fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
     };
     let address = new.address.clone().unwrap_or_else(|| AddressRef {
         id: told.unwrap_or_default(),
-        // Whatever it will be; documentation addresses cannot be mistaken for it.
-        ip: ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
+        ip: ip.unwrap_or_else(|| TO_BE_CHOSEN.to_owned()),
     });
     let id = address.id.clone();
     if id.is_empty() {
@@ -254,16 +256,19 @@ fn associated(observed: &mut Seen, new: &Acquisition, made: Made) {
 /// With an address everything on it goes.
 fn released(observed: &mut Seen, address: &AddressRef) {
     let known = observed.addresses.insert(address.id.clone(), None).flatten();
-    let is_on = |rule: &Rule| rule.address.id == address.id;
-    let gone = observed.rules.iter().filter(|rule| is_on(rule));
-    let gone: Vec<RuleId> = gone.map(|rule| rule.id.clone()).collect();
     let firewall = FirewallId::Address(address.id.clone());
-    let waited = observed.memory.waited_in_all();
-    let own = &mut observed.memory.own;
-    gone.iter().for_each(|id| own.rules.forget(id));
-    own.gone_along.extend(gone.into_iter().map(|id| (id, waited)));
-    own.firewalls.remove(&firewall);
-    observed.rules.retain(|rule| !is_on(rule));
+    let Seen {
+        observed: facts,
+        memory,
+    } = observed;
+    facts.rules.retain(|rule| {
+        let stays = rule.address.id != address.id;
+        if !stays {
+            memory.own.rules.forget(&rule.id);
+        }
+        stays
+    });
+    memory.own.firewalls.remove(&firewall);
     observed.firewalls.remove(&firewall);
     observed.ranges.remove(&firewall);
     observed.rules_of_others.remove(&address.id);

@@ -341,7 +341,7 @@ pub(crate) fn conflict(seen: &Seen, new: &NewRule) -> Option<Fact> {
 pub(crate) fn see(seen: &mut Seen, fact: Fact) {
     let Seen { observed, memory } = seen;
     let own = &mut memory.own;
-    match fact {
+    match own.known.released.lay_over(fact) {
         Fact::Abilities(abilities) => observed.abilities = Some(abilities),
         Fact::Instances(instances) => observed.instances = Some(instances),
         Fact::Network(id, network) => drop(observed.networks.insert(id, network)),

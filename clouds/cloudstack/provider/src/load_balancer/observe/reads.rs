@@ -20,6 +20,7 @@ use crate::load_balancer::observe::known::Known;
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::{firewall_of, members_of, saying};
 use crate::load_balancer::observe::observed::{Fact, Need, Observed, Pending, Seen, see};
+use crate::load_balancer::observe::released::{Releases, releasing, rules_on};
 use crate::load_balancer::observe::remembered::Remembered;
 use crate::load_balancer::observe::rules::BalancerRules;
 use crate::load_balancer::observe::times::{INHERITED, LOOK, PATIENCE, STUCK};
@@ -56,6 +57,8 @@ pub(crate) struct Reads {
     underway: Kept<String, Vec<Pending>>,
     /// Until when something of a Service may go that was deleted without an answer, by its UID: until then what is listed may go yet.
     unanswered: Kept<String, Instant>,
+    /// The addresses that this process released.
+    releases: Releases,
     /// What is known of claims under which something may have been asked for.
     pub(crate) address_requests: AddressRequests,
     clock: WallClock,
@@ -85,6 +88,7 @@ impl Reads {
             broken: Kept::default(),
             underway: Kept::default(),
             unanswered: Kept::default(),
+            releases: Releases::default(),
             address_requests: AddressRequests::default(),
             clock,
             needs,
@@ -163,8 +167,7 @@ impl Reads {
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
         let Seen { observed, memory } = &mut seen;
-        let waited = memory.waited_in_all();
-        memory.own.hide_gone_along(&mut observed.rules, waited);
+        memory.own.lingers = memory.own.known.released.hide(&mut observed.rules);
         self.complete(intent, &mut seen).await?;
         seen.memory.own.has_seen |= seen.shows_something();
         Ok(seen)
@@ -192,6 +195,8 @@ impl Reads {
         let mut known = Known {
             standing: self.address_requests.standing(identity, now),
             is_removal: matches!(intent, Intent::Absent(_)),
+            released: self.releases.of(&identity.uid),
+            persons: identity.not_own(&observed.rules),
             calls: 1,
             ..Known::default()
         };
@@ -220,18 +225,25 @@ impl Reads {
     }
 
     /// A write has its answer, if any.
-    pub(crate) fn written(&self, intent: &Intent, step: &CloudStep, learned: &Learned) {
+    pub(crate) fn written(&self, intent: &Intent, seen: &Seen, step: &CloudStep, learned: &Learned) {
+        let Identity { uid, name, .. } = intent.identity();
+        if let Some(request) = step.address_request() {
+            self.releases.asked(uid, &request.subject);
+        }
         match learned {
             Learned::Started(job) => {
-                let name = &intent.identity().name;
                 self.underway.with(name, |jobs| {
                     jobs.get_or_insert_default().push(Pending::clone(job))
                 });
             }
+            Learned::Gone => {
+                if let CloudStep::Release { address, .. } = step {
+                    self.releases.gone(uid, &address.id, rules_on(seen, &address.id));
+                }
+            }
             Learned::Failed(failure) if step.takes_away() && !failure.is_definite => {
                 let until = Instant::now() + claim::PATIENCE;
-                self.unanswered
-                    .with(&intent.identity().uid, |kept| *kept = Some(until));
+                self.unanswered.with(uid, |kept| *kept = Some(until));
             }
             _ => {}
         }
@@ -263,9 +275,14 @@ impl Reads {
     /// Looks again at what is waited for: at the jobs, if there are any.
     async fn again(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
         if !seen.pending.is_empty() {
-            let name = &intent.identity().name;
+            let Identity { uid, name, .. } = intent.identity();
             let jobs = std::mem::take(&mut seen.pending);
+            let releasing = releasing(&jobs, &seen);
             jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
+            for (id, rules) in releasing.into_iter().filter(|(id, _)| seen.is_known_absent(id)) {
+                self.releases.gone(uid, &id, rules);
+            }
+            seen.memory.own.known.released = self.releases.of(uid);
             self.heard(intent, &jobs, &seen);
             let inherits_since = seen.memory.own.inherits_since;
             let was_inherited = match inherits_since {

@@ -1,6 +1,7 @@
 //! What is in the way where the API says no. It may be what an earlier try made, whose answer was lost.
 
-use bowline_cloudstack_client::{ApiError, Class, Client};
+use bowline_cloud_provider::ServiceKey;
+use bowline_cloudstack_client::{ApiError, Class, Client, RuleQuery};
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
@@ -8,6 +9,7 @@ use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::{firewall_of, members_of, rules_of};
 use crate::load_balancer::observe::observed::{Fact, Seen, conflict};
 use crate::load_balancer::observe::verdict::{verdict, was_refused};
+use crate::load_balancer::observe::wire;
 use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
 
 /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
@@ -57,7 +59,31 @@ pub(crate) async fn refused(
         }
         _ => None,
     };
-    seen.map_or_else(|| verdict(identity, observed, step, error), Learned::Seen)
+    if let Some(seen) = seen {
+        return Learned::Seen(seen);
+    }
+    let mut told = verdict(identity, observed, step, error);
+    if let CloudStep::CreateRule(new) = step
+        && let Learned::Refused(why) | Learned::Held(why) = &mut told
+        && error.is_rule_conflict()
+        && let Some(whose) = who_has_the_port(client, identity, new).await
+    {
+        why.reason.push_str(&whose);
+    }
+    told
+}
+
+/// Which rule has the port of a new one, for people. The API tells an ID, if that.
+async fn who_has_the_port(client: &Client, identity: &Identity, new: &NewRule) -> Option<String> {
+    let query = RuleQuery::On(new.address.id.clone());
+    let rules = client.load_balancer_rules(&query).await.ok()?;
+    let mut rules = rules.iter().map(wire::rule);
+    let rule = rules.find(|rule| rule.at() == new.at() && !identity.is_own_rule(rule))?;
+    let owner = identity.owner_of(&rule.name);
+    let owner = owner.map_or(String::new(), |owner| {
+        format!(" of service {}", ServiceKey::of(&owner))
+    });
+    Some(format!(": the port has load balancer rule {}{owner}", rule.name))
 }
 
 /// The port may be taken by a rule of the Service itself: one that was not known, or else one for another protocol.

@@ -1,7 +1,6 @@
 //! What a reconcile remembers of itself, beside the facts: what it did, what was refused, and since when it sees what.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
@@ -13,7 +12,6 @@ use crate::load_balancer::objects::{
 use crate::load_balancer::observe::failures::{CloseAttempts, Failure};
 use crate::load_balancer::observe::known::Known;
 use crate::load_balancer::observe::on_the_way::OnTheWay;
-use crate::load_balancer::observe::times::BEHIND;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -52,10 +50,7 @@ pub(crate) struct Remembered {
     pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
-    /// The IDs of rules that were on addresses which were released, and how long the reconcile had waited in all by then: they
-    /// should be gone.
-    pub(crate) gone_along: BTreeMap<RuleId, Duration>,
-    /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
+    /// Rules are listed whose address was released, and not looked at for a while: the list may be behind.
     pub(crate) lingers: bool,
 }
 
@@ -85,7 +80,6 @@ impl Remembered {
             unreleased: before.unreleased,
             unready: before.unready,
             forwarded: before.forwarded,
-            gone_along: before.gone_along,
             has_seen: before.has_seen,
             closed: before.closed,
             ..Self::default()
@@ -100,7 +94,6 @@ impl Remembered {
     /// A rule is not as it was written.
     pub(super) fn verify(&mut self, rules: &mut Vec<Rule>) -> Result<(), CloudError> {
         let mut before = std::mem::take(self);
-        before.rules.lay_over(rules, |rule| &rule.id);
         for found in rules.iter() {
             let is_kept = |written: &Rule| {
                 written.name == found.name
@@ -115,27 +108,19 @@ impl Remembered {
                     found.name, found.id
                 )));
             }
-            before.rules.forget(&found.id);
         }
+        let listed: Vec<RuleId> = rules.iter().map(|rule| rule.id.clone()).collect();
+        before.rules.lay_over(rules, |rule| &rule.id);
+        listed.iter().for_each(|id| before.rules.forget(id));
         *self = Self {
             rules: before.rules,
             firewalls: before.firewalls,
             close_attempts: before.close_attempts.rested(),
             on_the_way: before.on_the_way,
             forwarded: before.forwarded,
-            gone_along: before.gone_along,
             has_seen: before.has_seen,
             ..Self::default()
         };
         Ok(())
-    }
-
-    /// Hides rules whose address was released, as long as the list may be behind. After that the server is one that leaves
-    /// them, and they are deleted.
-    pub(super) fn hide_gone_along(&mut self, rules: &mut Vec<Rule>, waited: Duration) {
-        let count = rules.len();
-        let is_behind = |released: &Duration| waited - *released < BEHIND;
-        rules.retain(|rule| !self.gone_along.get(&rule.id).is_some_and(is_behind));
-        self.lingers = rules.len() < count;
     }
 }

@@ -34,10 +34,13 @@ const CHANGE: &str =
 pub(super) fn open(plan: &mut Builder<'_>, new: Opening, wanted: &Cidrs) -> Result<(), Unread> {
     let at = &new.at;
     let present = plan.observed.allowing(at, new.ingress)?;
-    if let Some(right) = present
+    // What this reconcile opened is there; one like it that a list shows may be of whoever had the address before.
+    let opened = plan.own().firewalls.get(&at.id);
+    let is_listed = |rule: &FirewallRule| opened.is_none_or(|opened| opened.written(&rule.id).is_none());
+    let right = present
         .iter()
-        .find(|rule| !rule.is_going && rule.sources.is_same_for_ipv4(wanted))
-    {
+        .filter(|rule| !rule.is_going && rule.sources.is_same_for_ipv4(wanted));
+    if let Some(right) = right.min_by_key(|rule| is_listed(rule)) {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
             plan.cloud(CloudStep::close(at, surplus, true));
         }

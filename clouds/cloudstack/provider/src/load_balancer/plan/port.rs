@@ -57,10 +57,8 @@ impl<'a> At<'a> {
     pub(super) fn one(self, plan: &mut Builder<'_>) -> bool {
         let is_replaced = self.is_replaced();
         let (is_standing, is_complete) = match self.present(plan) {
-            Present { kept: None, surplus } if !surplus.is_empty() && self.held(plan).is_some() => {
-                for rule in surplus {
-                    self.hold(plan, rule);
-                }
+            Present { kept: None, surplus } if !surplus.is_empty() && self.held(plan, &surplus).is_some() => {
+                self.hold(plan, &surplus);
                 (false, true)
             }
             Present { kept, surplus } if !surplus.is_empty() => {
@@ -72,7 +70,7 @@ impl<'a> At<'a> {
                 let created = match self.former(plan) {
                     Some(former) => {
                         plan.cloud(CloudStep::CreateRule(former.clone()));
-                        self.tell_held(plan, "");
+                        self.tell_held(plan, &[]);
                         Ok(())
                     }
                     None => self.create(plan),
@@ -274,8 +272,8 @@ impl<'a> At<'a> {
             || rule.protocol(&wanted.identity.name) != Some(port.protocol)
             || (cidrs_differ && !takes_cidrs)
         {
-            if self.held(plan).is_some() {
-                self.hold(plan, rule);
+            if self.held(plan, &[rule]).is_some() {
+                self.hold(plan, &[rule]);
                 return true;
             }
             let replaced = self.replace(plan, &[rule]);
@@ -345,14 +343,17 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Why the API refused a port's new rule, so that what is there is not taken away for it.
-    fn held<'b>(self, plan: &Builder<'b>) -> Option<&'b Refusal> {
-        plan.held(&CloudStep::CreateRule(self.new_rule()))
+    /// Why the API refused a port's new rule, or to delete the rules that are in its place: they are not taken away for it.
+    fn held<'b>(self, plan: &Builder<'b>, rules: &[&Rule]) -> Option<&'b Refusal> {
+        let delete = |rule: &&Rule| CloudStep::delete(rule, Impact::Considerable);
+        let create = std::iter::once(CloudStep::CreateRule(self.new_rule()));
+        let mut steps = create.chain(rules.iter().map(delete));
+        steps.find_map(|step| plan.held(&step))
     }
 
     /// The rule that was deleted for one that is refused: it is made again as it was, and the next try begins with its successor.
     fn former(self, plan: &Builder<'_>) -> Option<&'a NewRule> {
-        self.held(plan)?;
+        self.held(plan, &[])?;
         let new = self.new_rule();
         let is_former = |before: &&NewRule| {
             before.at() == new.at() && **before != new && self.wanted.follows(self.port, before.ingress())
@@ -360,18 +361,21 @@ impl<'a> At<'a> {
         self.wanted.identity.replaced.iter().find(is_former)
     }
 
-    /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
-    fn hold(self, plan: &mut Builder<'_>, rule: &Rule) {
-        self.tell_held(plan, &format!(": rule {} stays as it is", rule.name));
-        if !rule.state.is_going() {
+    /// Keeps rules that should have another one in their place. Their members follow the Nodes.
+    fn hold(self, plan: &mut Builder<'_>, rules: &[&Rule]) {
+        self.tell_held(plan, rules);
+        for rule in rules.iter().filter(|rule| !rule.state.is_going()) {
             members::follow(plan, self.wanted, self.home.members.as_ref(), rule);
         }
     }
 
-    /// Says why not all is as it is wanted.
-    fn tell_held(self, plan: &mut Builder<'_>, what_stays: &str) {
-        if let Some(why) = self.held(plan) {
-            let reason = format!("{}{what_stays}", why.reason);
+    /// Says why not all is as it is wanted, and which rules stay.
+    fn tell_held(self, plan: &mut Builder<'_>, stay: &[&Rule]) {
+        if let Some(why) = self.held(plan, stay) {
+            let stays = stay
+                .iter()
+                .map(|rule| format!(": rule {} stays as it is", rule.name));
+            let reason = format!("{}{}", why.reason, stays.collect::<String>());
             let told = Refusal {
                 reason,
                 ..why.clone()

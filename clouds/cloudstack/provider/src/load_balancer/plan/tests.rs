@@ -37,7 +37,7 @@ const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
 
 /// The ID and the text of an address that the cloud chooses, as they are predicted.
 const CHOSEN: &str = "new-ip-1";
-const CHOSEN_IP: &str = "192.0.2.1";
+const CHOSEN_IP: &str = learn::TO_BE_CHOSEN;
 
 /// A Service, its Nodes, and a cloud that is nothing but an observation.
 struct World {
