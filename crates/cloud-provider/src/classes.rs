@@ -83,6 +83,15 @@ impl ServiceClasses {
         }
     }
 
+    /// What these serve and the others do not.
+    #[must_use]
+    pub fn except(&self, others: &Self) -> Self {
+        Self {
+            named: self.named.difference(&others.named).cloned().collect(),
+            serves_unclassed: self.serves_unclassed && !others.serves_unclassed,
+        }
+    }
+
     /// Whether no Service can be of these.
     #[must_use]
     pub fn is_empty(&self) -> bool {

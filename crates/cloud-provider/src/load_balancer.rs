@@ -10,7 +10,7 @@ use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Show
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::orphans::{Found, OrphanFacts};
+use crate::orphans::{Found, OrphanFacts, compare};
 use crate::{
     AnnotationSpec, Asker, Begin, CloudError, ClusterFacts, Creation, ErrorKind, Measurement, Memory, Node,
     Reconcile, RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
@@ -398,6 +398,23 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         let _ = facts;
         Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare).
+    ///
+    /// # Errors
+    ///
+    /// The cloud could not be read, or not all of it.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await.
+    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        Box::pin(async {
+            let mut found = self.marked(facts).await?;
+            compare(&mut found, facts);
+            Ok(found)
+        })
     }
 
     /// Begins to remove what nobody asks for any more: all that was made for its owner. Anything else stays, as when a Service goes.

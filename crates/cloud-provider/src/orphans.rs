@@ -126,6 +126,8 @@ pub struct Judge {
     /// Their names.
     names: BTreeSet<ServiceKey>,
     existing: BTreeSet<String>,
+    /// Those of Services whose class another cloud serves.
+    of_others: BTreeSet<String>,
     cluster_uid: Option<String>,
     /// The names of this cluster that somebody chose.
     cluster_names: Vec<String>,
@@ -144,11 +146,13 @@ impl Judge {
         let classes = facts.services.classes();
         let speaking = || services.iter().filter(|it| classes.may_concern(it));
         let names = std::iter::once(&facts.cluster.name).chain(former);
+        let of_others = services.iter().filter(|it| classes.leaves_to_others(it));
         Self {
             claims: Claims::of(&*facts.services, recorded),
             uids: speaking().filter_map(|it| it.metadata.uid.clone()).collect(),
             names: speaking().map(|it| ServiceKey::of(it)).collect(),
             existing: services.iter().filter_map(|it| it.metadata.uid.clone()).collect(),
+            of_others: of_others.filter_map(|it| it.metadata.uid.clone()).collect(),
             cluster_uid,
             cluster_names: names.filter(|name| !name.is_empty()).cloned().collect(),
         }
@@ -180,6 +184,7 @@ impl Judge {
         }
         let orphan = |proof: &str| {
             let missing = match self.existing.contains(&owner.uid) {
+                _ if self.of_others.contains(&owner.uid) => "which another cloud serves by now",
                 true => "which asks for no load balancer any more",
                 false => "which does not exist",
             };
@@ -230,9 +235,10 @@ impl Judge {
     }
 }
 
-/// What all objects together tell: nothing is an orphan that only the cluster's name tells if clusters of several UIDs have that name,
+/// What all objects of a cloud together tell: nothing is an orphan that only the cluster's name tells if clusters of several UIDs have that name,
 /// nor what goes together with something else that is not.
-pub fn compare(found: &mut [Found], cluster_uid: Option<&str>) {
+pub fn compare(found: &mut [Found], facts: &OrphanFacts) {
+    let cluster_uid = facts.cluster.uid.clone().or_else(|| facts.services.cluster_uid());
     let is_orphan = |it: &&Found| it.standing == Standing::Orphan;
     let uids: BTreeSet<String> = found
         .iter()

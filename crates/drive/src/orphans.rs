@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bowline_cloud_provider::orphans::{Found, OrphanFacts, Standing, compare};
+use bowline_cloud_provider::orphans::{Found, OrphanFacts, Standing};
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{CloudError, DynPlan, KubeWrite, LoadBalancer, Reconcile, ServiceFacts};
 use bowline_plan::Refusal;
@@ -30,9 +30,7 @@ pub async fn find(
     load_balancer: &Arc<dyn LoadBalancer>,
     facts: &OrphanFacts,
 ) -> Result<(Vec<Planned>, Vec<Found>), CloudError> {
-    let mut found = load_balancer.marked(facts).await?;
-    let cluster_uid = facts.cluster.uid.clone().or_else(|| facts.services.cluster_uid());
-    compare(&mut found, cluster_uid.as_deref());
+    let mut found = load_balancer.surveyed(facts).await?;
     found.retain(|it| it.standing != Standing::InUse);
     found.sort_by(|a, b| (a.standing, a.kind, &a.name, &a.id).cmp(&(b.standing, b.kind, &b.name, &b.id)));
     let (orphans, mut others): (Vec<Found>, Vec<Found>) =

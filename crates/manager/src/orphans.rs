@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts};
 use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceList, ServicesView,
+    CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceList, ServicesView, facts,
 };
 use bowline_drive::orphans::{Planned, Removal, find};
 use bowline_drive::{Driven, Lanes};
@@ -234,11 +234,22 @@ impl Search {
         let found = found.map_err(|error| format!("asking for Service {key}: {error}"))?;
         let uid = &orphan.owner.uid;
         let is_owner = |uid_of: &Option<String>| uid.is_empty() || uid_of.as_ref() == Some(uid);
-        match found.filter(|it| is_owner(&it.metadata.uid) && facts.services.classes().may_concern(it)) {
+        // One that another cloud serves was known when it was looked what is an orphan.
+        let is_known = |it: &Service| {
+            let before = facts.services.service(key);
+            before.is_some_and(|before| before.metadata.uid == it.metadata.uid && class(&before) == class(it))
+        };
+        let asks = |it: &Arc<Service>| facts.services.classes().may_concern(it) && !is_known(it);
+        match found.filter(|it| is_owner(&it.metadata.uid) && asks(it)) {
             Some(_) => Err(format!("Service {key} asks for it by now")),
             None => Ok(()),
         }
     }
+}
+
+/// What decides who serves a Service.
+fn class(service: &Service) -> (bool, Option<&str>) {
+    (facts::is_type(service, "LoadBalancer"), facts::class(service))
 }
 
 /// Whoever looks may not know which classes the manager serves: what any Service asks for is no orphan.

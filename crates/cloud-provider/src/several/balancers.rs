@@ -11,7 +11,7 @@ use super::session::{InTurn, Part};
 use super::{Cloud, Known, services_of};
 use crate::orphans::{Found, OrphanFacts};
 use crate::{
-    AnnotationSpec, Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile,
+    AnnotationSpec, Begin, CloudError, Kept, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Reconcile,
     ReconcileKind, Service, ServiceClasses, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
@@ -24,6 +24,8 @@ pub(super) struct Balancers {
     first: Mutex<BTreeSet<(String, usize)>>,
     /// What the reconcile under way of a Service is to do in which clouds, for the series of each.
     under_way: Mutex<BTreeMap<ServiceKey, Vec<(usize, bool)>>>,
+    /// Which clouds an earlier process may have begun something in without a word on the Service, by its UID.
+    doubts: Kept<String, BTreeSet<usize>>,
     /// Which cloud showed an object, by its ID.
     found: Mutex<Known>,
 }
@@ -118,6 +120,7 @@ impl Balancers {
             served: Mutex::default(),
             first: Mutex::default(),
             under_way: Mutex::default(),
+            doubts: Kept::default(),
             found: Mutex::default(),
         }
     }
@@ -168,6 +171,21 @@ impl Balancers {
             .collect()
     }
 
+    /// The clouds that may have something of a Service though nothing on it says so: all others, where an earlier process began with it
+    /// and the cloud that it asks has written nothing on it yet.
+    fn doubted(&self, service: &Service) -> BTreeSet<usize> {
+        let uid = service.metadata.uid.clone().unwrap_or_default();
+        self.doubts.with(&uid, |kept| {
+            let doubted = kept.get_or_insert_with(|| match self.asked(service) {
+                Some(asked) if facts::has_finalizer(service) && !self.traced(service).contains(&asked) => {
+                    (0..self.clouds.len()).filter(|cloud| *cloud != asked).collect()
+                }
+                _ => BTreeSet::new(),
+            });
+            doubted.clone()
+        })
+    }
+
     /// What there is to do, cloud by cloud: where a Service had something before, that goes first.
     fn parts(&self, facts: &ServiceFacts) -> Result<Vec<(usize, bool)>, Refusal> {
         let uid = facts.service.metadata.uid.as_deref().unwrap_or_default();
@@ -198,27 +216,48 @@ impl Balancers {
 
     /// A Service has nothing in a cloud any more.
     pub(super) fn is_gone(&self, uid: &str, cloud: usize) {
+        self.doubts.with(&uid.to_owned(), |kept| {
+            if let Some(doubted) = kept {
+                doubted.remove(&cloud);
+            }
+        });
         let mut served = lock(&self.served);
         if let Some(clouds) = served.get_mut(uid) {
             clouds.remove(&cloud);
             lock(&self.first).remove(&(uid.to_owned(), cloud));
             if clouds.is_empty() {
                 served.remove(uid);
+                self.doubts.with(&uid.to_owned(), |kept| *kept = None);
             }
+        }
+    }
+
+    /// The facts as a cloud is to see them that looks for orphans: the Services of the other clouds ask for nothing in it. Those that
+    /// no cloud is known to serve may ask for anything.
+    fn orphan_facts(&self, cloud: usize, facts: &OrphanFacts) -> OrphanFacts {
+        let others = self
+            .clouds
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != cloud);
+        let all = facts.services.classes().clone();
+        let classes = others.fold(all, |left, (_, other)| left.except(&other.classes));
+        OrphanFacts {
+            services: services_of(&classes, &facts.services),
+            ..facts.clone()
         }
     }
 
     async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
         let mut all = Vec::new();
         for (index, cloud) in self.clouds.iter().enumerate() {
-            let facts = OrphanFacts {
-                services: services_of(&cloud.classes, &facts.services),
-                ..facts.clone()
-            };
-            let marked = cloud.load_balancer.marked(&facts).await;
-            let marked = marked.map_err(|error| said_by(self.name(index), error))?;
-            lock(&self.found).extend(marked.iter().map(|found| (found.id.clone(), index)));
-            all.extend(marked);
+            let found = cloud
+                .load_balancer
+                .surveyed(&self.orphan_facts(index, facts))
+                .await;
+            let found = found.map_err(|error| said_by(self.name(index), error))?;
+            lock(&self.found).extend(found.iter().map(|found| (found.id.clone(), index)));
+            all.extend(found);
         }
         Ok(all)
     }
@@ -226,14 +265,23 @@ impl Balancers {
 
 impl Begin<ServiceFacts> for Balancers {
     fn begin(self: Arc<Self>, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        let doubted = self.doubted(&facts.service);
         let parts = self.parts(&facts)?;
         lock(&self.under_way).insert(ServiceKey::of(&facts.service), parts.clone());
-        let parts = parts.into_iter().map(|(cloud, is_wanted)| {
+        let is_new = |cloud: &usize| parts.iter().all(|(known, _)| known != cloud);
+        let doubted = doubted.into_iter().filter(is_new);
+        let doubted: Vec<_> = doubted.map(|cloud| (cloud, false, facts.is_wanted)).collect();
+        let known = parts
+            .into_iter()
+            .map(|(cloud, is_wanted)| (cloud, is_wanted, false));
+        let parts = doubted.into_iter().chain(known);
+        let parts = parts.map(|(cloud, is_wanted, may_be_left_out)| {
             let of_cloud = self.facts(cloud, &facts, is_wanted);
             let session = Arc::clone(&self.clouds[cloud].load_balancer).begin(of_cloud)?;
             Ok(Part {
                 cloud,
                 is_wanted,
+                may_be_left_out,
                 session,
             })
         });
@@ -307,7 +355,7 @@ impl LoadBalancer for Balancers {
         all.map(|all| all.map(|all| all.concat())).boxed()
     }
 
-    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         self.find(facts).boxed()
     }
 
@@ -321,7 +369,8 @@ impl LoadBalancer for Balancers {
                 "{orphan} was not found in any of the clouds"
             )));
         };
-        Arc::clone(&self.clouds[cloud].load_balancer).begin_removal(orphan, facts)
+        let facts = self.orphan_facts(cloud, facts);
+        Arc::clone(&self.clouds[cloud].load_balancer).begin_removal(orphan, &facts)
     }
 
     fn reconciled(&self, service: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {

@@ -1,6 +1,7 @@
 //! A reconcile that goes from one cloud to the next: what is left in one is removed before another begins.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_plan::{Ailment, Answer, Plan, Refusal, Shown};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -12,8 +13,13 @@ use crate::{CloudError, DynLearned, DynPlan, DynStep, Measurement, Now, Reconcil
 pub(super) struct Part {
     pub(super) cloud: usize,
     pub(super) is_wanted: bool,
+    /// Whether nothing tells that the cloud has anything of the Service, which does not wait for an answer, then.
+    pub(super) may_be_left_out: bool,
     pub(super) session: Box<dyn Reconcile<ServiceFacts>>,
 }
+
+/// How long after a reconcile a cloud is asked again that did not answer in it.
+const AGAIN: Duration = Duration::from_secs(300);
 
 /// The parts of a reconcile, the first one under way. There is always one.
 pub(super) struct InTurn {
@@ -25,6 +31,8 @@ pub(super) struct InTurn {
     is_ending: bool,
     /// Whether the part that is under way was looked at to its end.
     has_ended: bool,
+    /// Whether a cloud did not answer that may have nothing of the Service.
+    has_left_out: bool,
 }
 
 impl InTurn {
@@ -36,6 +44,7 @@ impl InTurn {
             now: 0,
             is_ending: false,
             has_ended: false,
+            has_left_out: false,
         }
     }
 
@@ -64,13 +73,21 @@ impl InTurn {
 
 impl Reconcile<ServiceFacts> for InTurn {
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
-        let name = self.name();
-        let look = match std::mem::take(&mut self.is_ending) {
-            true => self.session().verify(),
-            false => self.session().observe(),
-        };
-        look.map(move |look| look.map_err(|error| said_by(name, error)))
-            .boxed()
+        Box::pin(async {
+            loop {
+                let look = match std::mem::take(&mut self.is_ending) {
+                    true => self.session().verify(),
+                    false => self.session().observe(),
+                };
+                match look.await {
+                    Err(_) if self.part().may_be_left_out => {
+                        (self.has_ended, self.has_left_out) = (false, true);
+                        self.now += 1;
+                    }
+                    look => return look.map_err(|error| said_by(self.name(), error)),
+                }
+            }
+        })
     }
 
     fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
@@ -104,6 +121,9 @@ impl Reconcile<ServiceFacts> for InTurn {
                 return Some(Plan::new(Answer::LookAgain { reason }).with_notes(plan.notes));
             }
             Answer::Apply(_) => self.has_ended = false,
+            Answer::Settled(_) if self.has_left_out => {
+                plan.again = Some(plan.again.map_or(AGAIN, |again| again.min(AGAIN)));
+            }
             Answer::Settled(_) | Answer::LookAgain { .. } => {}
         }
         Some(plan)

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::evidence::Traces;
+use crate::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use crate::{
     AbsenceProof, ClusterFacts, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
     InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Memory, NodeSet, PowerState,
@@ -146,6 +148,37 @@ impl LoadBalancer for Shared {
 
     fn load_balancer_name(&self, _: &ServiceFacts) -> String {
         self.0.name.to_owned()
+    }
+
+    fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        let judge = Judge::new(facts, None, &[], |_| None);
+        let found = |uid: &String| {
+            let (id, owner) = (
+                format!("{}-{uid}", self.0.name),
+                Owner {
+                    uid: uid.clone(),
+                    ..Owner::default()
+                },
+            );
+            let traces = Traces {
+                id: &id,
+                ..Traces::default()
+            };
+            let (standing, why) = judge.judge(&traces, &owner, false, OfCluster::This("it"), "tags");
+            let (name, cluster_uid) = (String::new(), None);
+            Found {
+                kind: "balancer",
+                id,
+                name,
+                made: None,
+                owner,
+                cluster_uid,
+                standing,
+                why,
+            }
+        };
+        let found = self.0.balancers.lock().unwrap().iter().map(found).collect();
+        future::ready(Ok(found)).boxed()
     }
 
     fn drains(&self, _: &Service) -> bool {
@@ -500,6 +533,125 @@ fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_c
         drive(&anew, marked(false));
         assert_eq!(has(&one), !is_removed);
         assert!(!has(&two));
+    }
+}
+
+/// With the finalizer, as an earlier process left it.
+fn begun(spec: Value, is_wanted: bool, annotation: Option<&str>) -> ServiceFacts {
+    let mut facts = facts(spec, is_wanted, &[]);
+    let mut service = Service::clone(&facts.service);
+    service.metadata.finalizers = Some(vec![crate::keys::FINALIZER_LOAD_BALANCER.to_owned()]);
+    service.metadata.annotations =
+        annotation.map(|key| [(key.to_owned(), "id".to_owned())].into_iter().collect());
+    facts.service = Arc::new(service);
+    facts
+}
+
+/// The annotation is written last, so the finalizer alone may tell that a process began.
+#[test]
+fn a_service_that_was_begun_and_that_its_cloud_wrote_nothing_on_is_asked_of_all_clouds_once() {
+    let of_two = || json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
+    for is_wanted in [true, false] {
+        let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+        one.0.balancers.lock().unwrap().insert("u".to_owned());
+        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+        let steps = drive(&clouds, begun(of_two(), is_wanted, None));
+        assert_eq!(
+            steps,
+            if is_wanted {
+                vec!["remove", "make"]
+            } else {
+                vec!["remove"]
+            }
+        );
+        assert!(!has(&one) && has(&two) == is_wanted);
+        let looks = *one.0.looks.lock().unwrap();
+        assert!(!is_wanted || drive(&clouds, begun(of_two(), true, None)).is_empty());
+        assert_eq!(*one.0.looks.lock().unwrap(), looks, "asked once");
+    }
+    // What its cloud wrote on it, it wrote at the end; and what is new was begun nowhere.
+    let plain = || json!({ "type": "LoadBalancer" });
+    for facts in [begun(plain(), true, Some(ONE.key)), facts(plain(), true, &[])] {
+        let (one, two) = (fake("one", &[], false), fake("two", &[], true));
+        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+        assert_eq!(drive(&clouds, facts), ["make"]);
+        assert_eq!(*two.0.looks.lock().unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_cloud_that_does_not_answer_keeps_no_service_waiting_that_it_may_have_nothing_of() {
+    let (one, two) = (fake("one", &[], false), fake("two", &[], true));
+    let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+    let plain = || json!({ "type": "LoadBalancer" });
+    assert_eq!(drive(&clouds, begun(plain(), true, None)), ["make"]);
+    let asked = |spec, is_wanted| {
+        let looks = *two.0.looks.lock().unwrap();
+        let mut session = clouds
+            .load_balancer()
+            .unwrap()
+            .begin(begun(spec, is_wanted, None))
+            .unwrap();
+        let look = block_on(session.observe());
+        let again = look.is_ok().then(|| session.plan().unwrap().again).flatten();
+        (
+            look.is_ok(),
+            again.is_some(),
+            *two.0.looks.lock().unwrap() - looks,
+        )
+    };
+    assert_eq!(asked(plain(), true), (true, true, 1), "it is asked again");
+    assert_eq!(
+        asked(plain(), false),
+        (false, false, 1),
+        "nothing is left when the Service goes"
+    );
+}
+
+/// It may have been left there by a process of a release that did not ask.
+#[test]
+fn what_a_living_service_left_in_a_cloud_that_does_not_serve_it_is_an_orphan_and_nothing_of_a_class_of_nobody()
+ {
+    for (class, standings) in [
+        (Some("two"), [Standing::Orphan, Standing::InUse]),
+        (None, [Standing::InUse, Standing::Orphan]),
+        (Some("of-nobody"), [Standing::InUse, Standing::InUse]),
+    ] {
+        let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+        for cloud in [&one, &two] {
+            cloud.0.balancers.lock().unwrap().insert("u".to_owned());
+        }
+        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+        let spec = json!({ "type": "LoadBalancer", "loadBalancerClass": class });
+        let ServiceFacts {
+            service,
+            nodes,
+            cluster,
+            now,
+            ..
+        } = facts(spec, true, &[]);
+        let services = ServiceList {
+            classes: ServiceClasses::all_of(&[Arc::clone(&service)]),
+            services: vec![service],
+        };
+        let facts = OrphanFacts {
+            services: Arc::new(services),
+            nodes,
+            cluster,
+            now,
+        };
+        let balancers = clouds.load_balancer().unwrap();
+        let found = block_on(balancers.surveyed(&facts)).unwrap();
+        let seen: Vec<Standing> = found.iter().map(|it| it.standing).collect();
+        assert_eq!(seen, standings, "{class:?}");
+        if let Some(orphan) = found.iter().find(|it| it.standing == Standing::Orphan) {
+            assert!(
+                orphan.why.contains("which another cloud serves by now"),
+                "{}",
+                orphan.why
+            );
+            assert!(Arc::clone(&balancers).begin_removal(orphan, &facts).is_ok());
+        }
     }
 }
 
