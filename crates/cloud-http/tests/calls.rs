@@ -373,7 +373,7 @@ async fn what_may_have_happened_and_what_to_do_follow_from_the_failure() {
         (Step::status(408), true, down),
         (Step::status(302), true, down),
         (Step::status(500), true, down),
-        (Step::status(502), true, down),
+        (Step::status(502), true, Class::Unanswered),
         (Step::status(503), true, down),
         (Step::status(504), true, Class::Unanswered),
         (Step::Fails(TransportError::Connect), false, Class::Unanswered),

@@ -332,7 +332,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             }
         }
         if let (Answer::Settled(_), None) = (&answer, &lacks) {
-            lacks = held_back(&*self.reconciler, &self.intent, seen);
+            lacks = held_back(&*self.reconciler, &self.intent, seen).or_else(|| {
+                let ailments = self.reconciler.ailments(&self.intent, &seen.observed);
+                ailments.iter().find_map(Ailment::lasting)
+            });
         }
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),

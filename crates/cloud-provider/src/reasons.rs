@@ -17,3 +17,13 @@ pub const QUOTA_MET: (&str, NoteKind) = ("LoadBalancerQuotaMet", Warning);
 pub const GONE: (&str, NoteKind) = ("LoadBalancerGone", Warning);
 /// One load balancer too many was deleted.
 pub const DUPLICATE_REMOVED: (&str, NoteKind) = ("LoadBalancerDuplicateRemoved", Normal);
+/// A load balancer that the Service seems to have is another's, or may be, and is neither changed nor deleted.
+pub const FOREIGN_KEPT: (&str, NoteKind) = ("ForeignLoadBalancerKept", Warning);
+/// An address that the Service used is not released: others use it, or nothing proves whose it is.
+pub const ADDRESS_KEPT: (&str, NoteKind) = ("PublicIPKept", Warning);
+
+/// Whether an event of this reason says that something stays when the Service goes.
+#[must_use]
+pub fn says_kept(reason: &str) -> bool {
+    [FOREIGN_KEPT.0, ADDRESS_KEPT.0].contains(&reason)
+}

@@ -46,7 +46,8 @@ impl Class {
     /// The class of an answer with this HTTP status, which is none from 200 to 299. `after` is how long the cloud asks to
     /// wait.
     ///
-    /// A redirect, which is not followed, and a `408` come from something on the way. So does a `504`, which had no answer itself.
+    /// A redirect, which is not followed, and a `408` come from something on the way. So do a `502` and a `504`, which had no answer
+    /// themselves, or none that they understood: nobody says that a write failed. A `500` and a `503` are the cloud's own word.
     #[must_use]
     pub fn of_status(status: u16, after: Option<Duration>) -> Self {
         match status {
@@ -54,7 +55,7 @@ impl Class {
             403 => Self::Denied,
             404 => Self::NotFound,
             408 => Self::Unavailable { after },
-            504 if after.is_none() => Self::Unanswered,
+            502 | 504 if after.is_none() => Self::Unanswered,
             409 | 423 => Self::Conflict,
             429 => Self::Throttled { after },
             400..=499 => Self::Invalid,

@@ -75,6 +75,13 @@ pub struct Ailment {
 }
 
 impl Ailment {
+    /// What a person has to do something about, because nothing serves until then.
+    #[must_use]
+    pub fn lasting(&self) -> Option<Refusal> {
+        let lasts = self.is_total && !self.remedy.is_empty();
+        lasts.then(|| Refusal::new(self.text.clone()).with_remedy(self.remedy))
+    }
+
     /// These members of so many are down; `None` if it is none of them.
     #[must_use]
     pub fn of_members(pool: &str, down: &[&str], of: usize) -> Option<Self> {

@@ -245,7 +245,7 @@ impl Scenario {
 }
 
 /// The modules of scenarios that look no different from one place of a cloud to another.
-const OF_ANY_PLACE: [&str; 5] = ["doctors::", "leadership::", "lifecycle::", "nodes::", "orphans::"];
+const OF_ANY_PLACE: [&str; 4] = ["doctors::", "leadership::", "lifecycle::", "nodes::"];
 
 /// Every scenario, for this cloud; in a further place those that the place may change.
 #[must_use]

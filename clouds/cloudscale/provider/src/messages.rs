@@ -40,7 +40,7 @@ bowline_plan::events! {
     QUOTA_MET = reasons::QUOTA_MET, Shared,
         "A port of the Service changed, and a quota leaves no room for the new pool beside the old one. Bowline removes the old one first, so the port is not served until the new pool is there: for a moment, or if what went made no room, until SyncLoadBalancerFailed does not say so any more.",
         "Nothing to do. To have later changes without that, have the quota for pools raised.";
-    FOREIGN_KEPT = "ForeignLoadBalancerKept", Warning,
+    FOREIGN_KEPT = reasons::FOREIGN_KEPT, Shared,
         "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",
         "Follow the text. If the load balancer is this cluster's, because the cluster was restored under a new name, change the tag k8s-cluster-name by hand, or give the cluster's name with --cluster-name. If nobody needs the load balancer, delete it by hand.";
     GONE = reasons::GONE, Shared,

@@ -46,6 +46,9 @@ bowline_plan::events! {
     DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
         "There are load balancers of this Service's name beside the one that it uses: no pool of them says that they were made for it, or a person sent the Service to another one by load-balancer-id. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
+    FOREIGN_KEPT = reasons::FOREIGN_KEPT, Shared,
+        "The Service goes, and the load balancer that it names is another cluster's, as far as name, tags and description tell. Bowline neither changes nor deletes it.",
+        "Follow the text. If nobody needs the load balancer, delete it by hand.";
     GONE = reasons::GONE, Shared,
         "The load balancer of the Service is gone, for example because somebody deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
         "Find out who deleted it, unless LoadBalancerInError appeared shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";

@@ -18,16 +18,30 @@ use crate::{
 /// The load balancers of several clouds.
 pub(super) struct Balancers {
     clouds: Vec<Balancing>,
-    /// Which clouds a Service may have something in, by its UID, as far as this process had to do with it.
-    served: Mutex<BTreeMap<String, BTreeSet<usize>>>,
-    /// Where this process was the first to have anything for a Service, by its UID: no earlier one can have begun something there.
-    first: Mutex<BTreeSet<(String, usize)>>,
-    /// What the reconcile under way of a Service is to do in which clouds, for the series of each.
-    under_way: Mutex<BTreeMap<ServiceKey, Vec<(usize, bool)>>>,
-    /// Which clouds an earlier process may have begun something in without a word on the Service, by its UID.
-    doubts: Kept<String, BTreeSet<usize>>,
+    /// What this process had to do with each Service.
+    records: Kept<ServiceKey, Record>,
     /// Which cloud showed an object, by its ID.
     found: Mutex<Known>,
+}
+
+/// What this process had to do with a Service.
+#[derive(Debug, Default)]
+struct Record {
+    uid: String,
+    /// Which clouds it may have something in.
+    served: BTreeSet<usize>,
+    /// Where this process was the first to have anything for it: no earlier one can have begun something there.
+    first: BTreeSet<usize>,
+    /// What the reconcile under way is to do in which clouds, for the series of each.
+    under_way: Vec<(usize, bool)>,
+    /// Which clouds an earlier process may have begun something in without a word on the Service.
+    doubted: BTreeSet<usize>,
+}
+
+impl Record {
+    fn is_empty(&self) -> bool {
+        self.served.is_empty() && self.under_way.is_empty()
+    }
 }
 
 /// Whose Nodes there are besides those of a cloud.
@@ -117,10 +131,7 @@ impl Balancers {
     pub(super) fn new(clouds: Vec<Balancing>) -> Self {
         Self {
             clouds,
-            served: Mutex::default(),
-            first: Mutex::default(),
-            under_way: Mutex::default(),
-            doubts: Kept::default(),
+            records: Kept::default(),
             found: Mutex::default(),
         }
     }
@@ -139,12 +150,22 @@ impl Balancers {
 
     /// What a cloud is to see of a Service.
     pub(super) fn facts(&self, cloud: usize, facts: &ServiceFacts, is_wanted: bool) -> ServiceFacts {
-        let uid = facts.service.metadata.uid.clone().unwrap_or_default();
-        let is_first = lock(&self.first).contains(&(uid, cloud));
+        let is_first = self.of_service(&facts.service, |record| record.first.contains(&cloud));
         ServiceFacts {
             has_begun: facts.has_begun && !is_first,
             ..self.clouds[cloud].facts(facts, is_wanted)
         }
+    }
+
+    /// Looks up or changes what is known of a Service. Of another one of its name nothing is, before that begins.
+    fn of_service<R: Default>(&self, service: &Service, act: impl FnOnce(&mut Record) -> R) -> R {
+        let uid = service.metadata.uid.as_deref().unwrap_or_default();
+        self.records.with(&ServiceKey::of(service), |kept| {
+            let record = kept.as_mut().filter(|record| record.uid == uid);
+            let result = record.map_or_else(R::default, act);
+            kept.take_if(|record| record.is_empty());
+            result
+        })
     }
 
     /// The cloud that a Service asks.
@@ -174,62 +195,64 @@ impl Balancers {
     /// The clouds that may have something of a Service though nothing on it says so: all others, where an earlier process began with it
     /// and the cloud that it asks has written nothing on it yet.
     fn doubted(&self, service: &Service) -> BTreeSet<usize> {
-        let uid = service.metadata.uid.clone().unwrap_or_default();
-        self.doubts.with(&uid, |kept| {
-            let doubted = kept.get_or_insert_with(|| match self.asked(service) {
-                Some(asked) if facts::has_finalizer(service) && !self.traced(service).contains(&asked) => {
-                    (0..self.clouds.len()).filter(|cloud| *cloud != asked).collect()
-                }
-                _ => BTreeSet::new(),
-            });
-            doubted.clone()
-        })
+        match self.asked(service) {
+            Some(asked) if facts::has_finalizer(service) && !self.traced(service).contains(&asked) => {
+                (0..self.clouds.len()).filter(|cloud| *cloud != asked).collect()
+            }
+            _ => BTreeSet::new(),
+        }
     }
 
     /// What there is to do, cloud by cloud: where a Service had something before, that goes first.
     fn parts(&self, facts: &ServiceFacts) -> Result<Vec<(usize, bool)>, Refusal> {
-        let uid = facts.service.metadata.uid.as_deref().unwrap_or_default();
-        let asked = self.asked(&facts.service);
-        let mut served = lock(&self.served);
-        let known = match (served.get(uid), asked) {
-            (Some(known), _) => known.clone(),
-            (None, Some(_)) => self.traced(&facts.service),
-            // Its class went with its type, and this process has not seen it: each may have something.
-            (None, None) => (0..self.clouds.len()).collect(),
-        };
-        if !facts.is_wanted {
-            let all = known.into_iter().chain(asked).collect::<BTreeSet<_>>();
-            return Ok(all.into_iter().map(|cloud| (cloud, false)).collect());
-        }
-        let Some(asked) = asked else {
-            return Err(Refusal::new("none of the clouds serves the class of the Service"));
-        };
-        let entry = served.entry(uid.to_owned()).or_default();
-        if !entry.is_empty() && !known.contains(&asked) {
-            lock(&self.first).insert((uid.to_owned(), asked));
-        }
-        entry.extend(known.iter().copied().chain([asked]));
-        let before = known.into_iter().filter(|cloud| *cloud != asked);
-        let before = before.map(|cloud| (cloud, false));
-        Ok(before.chain([(asked, true)]).collect())
+        let service = &facts.service;
+        let uid = service.metadata.uid.as_deref().unwrap_or_default();
+        let asked = self.asked(service);
+        self.records.with(&ServiceKey::of(service), |kept| {
+            let record = kept.get_or_insert_default();
+            if record.uid != uid {
+                *record = Record {
+                    uid: uid.to_owned(),
+                    doubted: self.doubted(service),
+                    ..Record::default()
+                };
+            }
+            let known = match asked {
+                _ if !record.served.is_empty() => record.served.clone(),
+                Some(_) => self.traced(service),
+                // Its class went with its type, and this process has not seen it: each may have something.
+                None => (0..self.clouds.len()).collect(),
+            };
+            record.under_way = match (facts.is_wanted, asked) {
+                (false, _) => {
+                    let all = known.into_iter().chain(asked).collect::<BTreeSet<_>>();
+                    all.into_iter().map(|cloud| (cloud, false)).collect()
+                }
+                (true, None) => {
+                    kept.take_if(|record| record.is_empty());
+                    return Err(Refusal::new("none of the clouds serves the class of the Service"));
+                }
+                (true, Some(asked)) => {
+                    if !record.served.is_empty() && !known.contains(&asked) {
+                        record.first.insert(asked);
+                    }
+                    record.served.extend(known.iter().copied().chain([asked]));
+                    let before = known.into_iter().filter(|cloud| *cloud != asked);
+                    let before = before.map(|cloud| (cloud, false));
+                    before.chain([(asked, true)]).collect()
+                }
+            };
+            Ok(record.under_way.clone())
+        })
     }
 
     /// A Service has nothing in a cloud any more.
-    pub(super) fn is_gone(&self, uid: &str, cloud: usize) {
-        self.doubts.with(&uid.to_owned(), |kept| {
-            if let Some(doubted) = kept {
-                doubted.remove(&cloud);
-            }
+    pub(super) fn is_gone(&self, service: &Service, cloud: usize) {
+        self.of_service(service, |record| {
+            record.served.remove(&cloud);
+            record.first.remove(&cloud);
+            record.doubted.remove(&cloud);
         });
-        let mut served = lock(&self.served);
-        if let Some(clouds) = served.get_mut(uid) {
-            clouds.remove(&cloud);
-            lock(&self.first).remove(&(uid.to_owned(), cloud));
-            if clouds.is_empty() {
-                served.remove(uid);
-                self.doubts.with(&uid.to_owned(), |kept| *kept = None);
-            }
-        }
     }
 
     /// The facts as a cloud is to see them that looks for orphans: the Services of the other clouds ask for nothing in it. Those that
@@ -265,9 +288,8 @@ impl Balancers {
 
 impl Begin<ServiceFacts> for Balancers {
     fn begin(self: Arc<Self>, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
-        let doubted = self.doubted(&facts.service);
         let parts = self.parts(&facts)?;
-        lock(&self.under_way).insert(ServiceKey::of(&facts.service), parts.clone());
+        let doubted = self.of_service(&facts.service, |record| record.doubted.clone());
         let is_new = |cloud: &usize| parts.iter().all(|(known, _)| known != cloud);
         let doubted = doubted.into_iter().filter(is_new);
         let doubted: Vec<_> = doubted.map(|cloud| (cloud, false, facts.is_wanted)).collect();
@@ -374,7 +396,11 @@ impl LoadBalancer for Balancers {
     }
 
     fn reconciled(&self, service: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        let parts = lock(&self.under_way).remove(service).unwrap_or_default();
+        let parts = self.records.with(service, |kept| {
+            let parts = kept.as_mut().map(|record| std::mem::take(&mut record.under_way));
+            kept.take_if(|record| record.is_empty());
+            parts.unwrap_or_default()
+        });
         for (cloud, is_wanted) in parts {
             let kind = if is_wanted { kind } else { ReconcileKind::Delete };
             let load_balancer = &self.clouds[cloud].load_balancer;

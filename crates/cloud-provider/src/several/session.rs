@@ -65,8 +65,7 @@ impl InTurn {
         let part = self.part();
         part.session.settled();
         if !part.is_wanted {
-            let uid = self.facts.service.metadata.uid.as_deref().unwrap_or_default();
-            self.balancers.is_gone(uid, part.cloud);
+            self.balancers.is_gone(&self.facts.service, part.cloud);
         }
     }
 }

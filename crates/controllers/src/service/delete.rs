@@ -71,8 +71,11 @@ impl ServiceController {
                 }
             }
         }
-        self.ctx
-            .event(&*service, events::DELETED_LOAD_BALANCER.verbatim());
+        // Where nothing went because it is somebody else's, a note has said so.
+        if progress.has_written || !progress.keeps_something {
+            self.ctx
+                .event(&*service, events::DELETED_LOAD_BALANCER.verbatim());
+        }
         Outcome::Removed
     }
 

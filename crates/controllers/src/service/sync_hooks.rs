@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
+use bowline_cloud_provider::{
+    DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey, reasons,
+};
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note};
@@ -120,7 +122,11 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
     fn planned(&self, facts: &ServiceFacts, plan: &DynPlan) {
         self.controller.ctx.metrics.planned(&plan.answer);
         let notes = &plan.notes;
-        let causes = self.progress().causes;
+        let causes = {
+            let mut progress = lock(&self.progress);
+            progress.keeps_something = notes.iter().any(|note| reasons::says_kept(note.reason));
+            progress.causes
+        };
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
             // What holds at the first look after a start held before it: the process before this one has said it.
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes == Causes::VERIFY;

@@ -46,6 +46,9 @@ pub struct Listener {
     /// Whom it accepts from; empty is everyone.
     #[serde(default, deserialize_with = "list")]
     pub allowed_cidrs: Vec<String>,
+    /// Whether it is switched on; `None` if the API does not tell.
+    #[serde(default)]
+    pub admin_state_up: Option<bool>,
     /// Its tags.
     #[serde(default, deserialize_with = "list")]
     pub tags: Vec<String>,

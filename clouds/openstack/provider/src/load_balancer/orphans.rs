@@ -118,8 +118,12 @@ impl Project {
         let of_pools = marks.iter().filter_map(|mark| mark.cluster);
         let uids: BTreeSet<&str> = of_pools.chain(other_cluster(options, balancer)).collect();
         let cluster_uid = uids.first().copied();
+        let uid = marks.first().map(|mark| mark.uid);
         let owner = Owner {
-            uid: marks.first().map(|mark| mark.uid.to_owned()).unwrap_or_default(),
+            uid: uid
+                .or_else(|| self.uid_on_group(named.as_ref()?))
+                .unwrap_or_default()
+                .to_owned(),
             key,
             ..Owner::default()
         };
@@ -169,6 +173,14 @@ impl Project {
         })
     }
 
+    /// The UID of a Service by the name of its security group. One by one, the pools go before the load balancer and the group, and an
+    /// earlier run may have come so far.
+    fn uid_on_group(&self, (cluster, key): &(&str, ServiceKey)) -> Option<&str> {
+        let of_service = |it| service_of_group(it).filter(|(theirs, at, _)| theirs == key && at == cluster);
+        let mut uids = self.groups.iter().filter_map(of_service).map(|(.., uid)| uid);
+        uids.next().filter(|uid| uids.all(|other| other == *uid))
+    }
+
     /// What is written on the pools of a load balancer about the Service that it has in its name.
     fn marks(&self, balancer: &LoadBalancer, key: &ServiceKey) -> Vec<PoolMark<'_>> {
         let is_of = |pool: &&Pool| pool.loadbalancers.iter().any(|it| it.id == balancer.id);
@@ -215,12 +227,18 @@ fn floating_ip(judge: &Judge, there: &FloatingIp) -> Option<Found> {
         .then(|| described(judge, "floating IP", (id, name), (key, cluster), None))
 }
 
-fn group(judge: &Judge, there: &SecurityGroup) -> Option<Found> {
+/// Service, cluster and UID of the Service that a security group was made for.
+fn service_of_group(there: &SecurityGroup) -> Option<(ServiceKey, &str, &str)> {
     let rest = there.description.strip_prefix("Security Group for ")?;
     let (key, cluster) = rest.split_once(" Service LoadBalancer in cluster ")?;
     let key = key_of(key)?;
     let uid = there.name.strip_prefix("lb-sg-")?;
     let uid = uid.strip_suffix(&format!("-{}-{}", key.namespace, key.name))?;
+    Some((key, cluster, uid))
+}
+
+fn group(judge: &Judge, there: &SecurityGroup) -> Option<Found> {
+    let (key, cluster, uid) = service_of_group(there)?;
     let (id, name) = (there.id.to_string(), there.name.clone());
     Some(described(
         judge,

@@ -71,7 +71,10 @@ pub(crate) fn needs(intent: &Intent, observed: &Observed, memory: &Memory) -> Ve
 
 fn decide(intent: &Intent, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
     let wanted = match intent {
-        Intent::Absent(identity) => return Plan::new(absent::plan(identity, seen)),
+        Intent::Absent(identity) => {
+            let plan = Plan::new(absent::plan(identity, seen));
+            return plan.with_notes(absent::kept_note(identity, seen).into_iter().collect());
+        }
         Intent::Wanted(wanted) => wanted,
     };
     let plan = wanted_plan(wanted, seen);

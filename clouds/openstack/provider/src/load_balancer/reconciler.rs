@@ -9,7 +9,7 @@ use bowline_cloud_provider::{
     AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
     Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
-use bowline_openstack_client::{Client, OperatingStatus, Pool, ProvisioningStatus};
+use bowline_openstack_client::{Client, OperatingStatus, Pool, PoolId, ProvisioningStatus};
 use bowline_plan::{Ailment, Refusal, Shown};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -338,9 +338,17 @@ impl Reconciler for Balancers {
             })
         };
         let pools = observed.parts.values().flat_map(|parts| &parts.pools);
-        let of_pools = pools
-            .filter(|pool| is_of_service(identity, pool))
-            .filter_map(of_pool);
+        let own: Vec<&Pool> = pools.filter(|pool| is_of_service(identity, pool)).collect();
+        let is_own = |id: &PoolId| own.iter().any(|pool| pool.id == *id);
+        let listeners = observed.parts.values().flat_map(|parts| &parts.listeners);
+        let listeners = listeners.filter(|it| it.default_pool_id.as_ref().is_some_and(is_own));
+        let of_listeners = listeners.filter(|it| it.admin_state_up == Some(false));
+        let of_listeners = of_listeners.map(|it| Ailment {
+            text: format!("listener {}: it is switched off (admin_state_up)", it.name),
+            is_total: true,
+            remedy: SWITCH_ON,
+        });
+        let of_pools = own.iter().copied().filter_map(of_pool);
         let mut balancers = observed.balancers.iter();
         let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
         let off = used.filter(|there| there.admin_state_up == Some(false));
@@ -349,7 +357,7 @@ impl Reconciler for Balancers {
             is_total: true,
             remedy: SWITCH_ON,
         });
-        off.into_iter().chain(of_pools).collect()
+        off.into_iter().chain(of_listeners).chain(of_pools).collect()
     }
 
     fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
@@ -395,7 +403,7 @@ impl Reconciler for Balancers {
 }
 
 /// What to do about what is switched off.
-const SWITCH_ON: &str = "whoever switched it off switches it on again: openstack loadbalancer set --enable, or openstack loadbalancer pool set --enable";
+const SWITCH_ON: &str = "whoever switched it off switches it on again: openstack loadbalancer set --enable, openstack loadbalancer listener set --enable or openstack loadbalancer pool set --enable";
 
 /// Whether a pool is the Service's: several may share a load balancer.
 fn is_of_service(identity: &Identity, pool: &Pool) -> bool {

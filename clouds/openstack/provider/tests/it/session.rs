@@ -126,7 +126,26 @@ async fn what_somebody_switched_off_serves_nobody_and_is_told() {
         told().await,
         format!("pool {name}: it is switched off (admin_state_up)")
     );
+    // It is a cause that holds, although there is nothing to write.
+    let lacks = async || {
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(writes.is_empty(), "{writes:?}");
+        run.settled().lacks.unwrap_or_default()
+    };
+    let told_by_run = lacks().await;
+    assert!(
+        told_by_run.contains(name) && told_by_run.contains("pool set --enable"),
+        "{told_by_run}"
+    );
+    world.sim.edit_pool(pool, |it| it.part.is_up = true);
+    assert_eq!(lacks().await, "");
+    let listener = world.sim.listeners()[0].part.id;
+    world.sim.edit_listener(listener, |it| it.part.is_up = false);
+    assert!(lacks().await.contains("listener_0_"));
+    world.sim.edit_listener(listener, |it| it.part.is_up = true);
+    world.sim.edit_pool(pool, |it| it.part.is_up = false);
     world.sim.edit_load_balancer(balancer, |it| it.part.is_up = false);
     let first = format!("load balancer {balancer}: it is switched off (admin_state_up)");
     assert!(told().await.starts_with(&first));
+    assert!(lacks().await.starts_with(&first));
 }

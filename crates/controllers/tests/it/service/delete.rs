@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::{CloudError, ErrorKind, reasons};
 use bowline_kube_api::{Effect, Fault, Status};
+use bowline_plan::EventSpec;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -63,6 +64,29 @@ async fn a_balancer_that_is_gone_already_does_not_block_deletion_but_is_asked_fo
     world.pass(seconds(1)).await;
     assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"]);
     assert_eq!(world.cloud.calls("read").len(), reads + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_that_a_service_seems_to_have_is_anothers_no_event_says_that_it_was_deleted() {
+    let (reason, kind) = reasons::FOREIGN_KEPT;
+    for has_own in [false, true] {
+        let world = World::running(&["a"]).await;
+        world.add_service("web");
+        world.settled("web").await;
+        world.cloud.set(|cloud| {
+            if !has_own {
+                cloud.balancers.clear();
+            }
+            cloud.note = Some(EventSpec::on_service((reason, kind), "", "").note("lb-1 stays"));
+        });
+        world.api.delete("Service", "default", "web");
+        world
+            .until("the service is gone", |w| w.service("web").is_none())
+            .await;
+        world.pass(seconds(1)).await;
+        assert_eq!(world.count(reason), 1);
+        assert_eq!(world.count("DeletedLoadBalancer"), u64::from(has_own));
+    }
 }
 
 #[tokio::test(start_paused = true)]

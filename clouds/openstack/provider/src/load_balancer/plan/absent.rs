@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
-use bowline_plan::{Answer, Refusal, RefusedBy};
+use bowline_plan::{Answer, Note, Refusal, RefusedBy};
 
 use super::guards::several;
 use super::next::{Next, annotate, apply, delete_unserving, look_again};
@@ -15,6 +15,7 @@ use crate::load_balancer::memory::{PartRefusals as _, Refusals, is_late};
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::{Parts, is_pending};
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, PartChange};
+use crate::messages::FOREIGN_KEPT;
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
@@ -81,6 +82,22 @@ pub(super) fn plan(identity: &Identity, seen: &View<'_>) -> Next {
     } else {
         Answer::Settled(LoadBalancerStatus::empty())
     }
+}
+
+/// What is told of a load balancer that the Service names, and that another cluster made.
+pub(super) fn kept_note(identity: &Identity, seen: &View<'_>) -> Option<Note> {
+    if !seen.is_listed(identity) {
+        return None;
+    }
+    let balancer = match evidence::resolve_removed(identity, seen) {
+        Found::OfOtherCluster(balancer) => balancer,
+        Found::One { balancer, .. } if !rename::is_borne_out(identity, seen, balancer) => balancer,
+        _ => return None,
+    };
+    Some(FOREIGN_KEPT.note(format!(
+        "load balancer {} ({}) is another cluster's, as far as its tags and description tell, and is not deleted",
+        balancer.name, balancer.id
+    )))
 }
 
 /// Whether the Service stays, with an id that would be taken for a person's mistake if it asked for a load balancer again: the one
