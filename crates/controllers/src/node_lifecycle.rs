@@ -347,13 +347,14 @@ impl NodeLifecycleController {
     }
 
     /// The Nodes whose instances certainly run: ready, and of this cloud. Those that do not name their cloud may be of this one, and
-    /// are asked for where there are no others.
+    /// are asked for where there are no others. Those of other clouds say nothing of it, and would have it wait for these.
     fn witnesses(&self, cloud: Option<usize>) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
         nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
-        let is_of_cloud = |node: &Arc<Node>| self.instances.cloud_of(node) == cloud;
-        if cloud.is_some() && nodes.iter().any(is_of_cloud) {
-            nodes.retain(is_of_cloud);
+        let of = |node: &Arc<Node>| self.instances.cloud_of(node);
+        if cloud.is_some() {
+            let near = nodes.iter().any(|node| of(node) == cloud).then_some(cloud);
+            nodes.retain(|node| of(node) == near.flatten());
         }
         nodes
     }

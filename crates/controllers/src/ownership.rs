@@ -182,6 +182,10 @@ impl InstancesV2 for OwnedInstances {
         self.ask(queries).boxed()
     }
 
+    fn cloud_of(&self, node: &Node) -> Option<usize> {
+        self.instances.cloud_of(node)
+    }
+
     fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
         self.instances.names()
     }

@@ -15,6 +15,7 @@ use bowline_kube_api::KubeApi;
 use bowline_manager::config::{Config, ElectionConfig, Ownership, Platforms};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::process::{Process, SECOND, api_server, until};
 
@@ -23,6 +24,8 @@ use crate::process::{Process, SECOND, api_server, until};
 struct Machines {
     name: &'static str,
     machines: Arc<Mutex<BTreeSet<&'static str>>>,
+    /// It takes questions and never answers.
+    hangs: bool,
 }
 
 impl Machines {
@@ -30,6 +33,7 @@ impl Machines {
         Self {
             name,
             machines: Arc::new(Mutex::new(machines.iter().copied().collect())),
+            hangs: false,
         }
     }
 
@@ -59,7 +63,10 @@ impl Machines {
 impl InstancesV2 for Machines {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
         let answers = queries.iter().map(|query| Ok(self.answer(query))).collect();
-        Box::pin(async { answers })
+        match self.hangs {
+            true => Box::pin(std::future::pending()),
+            false => Box::pin(async { answers }),
+        }
     }
 }
 
@@ -204,4 +211,34 @@ async fn what_one_cloud_shows_does_not_vouch_for_the_credentials_of_another() {
     until("the deletion is frozen", frozen).await;
     tokio::time::sleep(600 * SECOND).await;
     assert!(api.object("Node", "", "a").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_hangs_delays_no_deletion_of_another() {
+    // With a Node that vouches for the credentials of its cloud, and without one.
+    for vouched in [true, false] {
+        let api = api_server();
+        let (one, two) = (Machines::of("one", &["c"]), Machines::of("two", &["b"]));
+        let two = Machines { hangs: true, ..two };
+        let cloud = |cloud: &Machines, serves_unclassed| Cloud {
+            provider: Arc::new(cloud.clone()),
+            classes: ServiceClasses::new([], serves_unclassed).unwrap(),
+        };
+        let clouds = Several::new(vec![cloud(&one, true), cloud(&two, false)], true).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let _process = Process::with_provider(&api, "both", config("both"), Arc::new(clouds), asked);
+        put(&api, "b", Some("two://b"), false, "True");
+        put(&api, "lost", Some("two://lost"), false, "Unknown");
+        if vouched {
+            put(&api, "c", Some("one://c"), false, "True");
+        }
+        until("it leads", || !api.objects("Lease").is_empty()).await;
+        tokio::time::sleep(10 * SECOND).await;
+        put(&api, "a", Some("one://a"), false, "Unknown");
+        let lost = Instant::now();
+        until("a is gone", || api.object("Node", "", "a").is_none()).await;
+        let took = lost.elapsed();
+        assert!(took >= 5 * SECOND && took <= 6 * SECOND, "{took:?}");
+        assert!(api.object("Node", "", "lost").is_some());
+    }
 }
