@@ -216,7 +216,9 @@ impl ApiError {
     pub fn maybe_applied(&self) -> bool {
         match &self.said {
             // Refused before anything was done, if it is the API that says so.
-            Some(_) if !matches!(self.class, Class::Unavailable { .. }) => self.job.is_some(),
+            Some(_) if !matches!(self.class, Class::Unavailable { .. } | Class::Unanswered) => {
+                self.job.is_some()
+            }
             _ => self.http.maybe_applied(),
         }
     }
@@ -290,7 +292,7 @@ fn class(code: u16, after: Option<Duration>) -> Class {
         532 | 533 | 535 => Class::Exhausted,
         // In use; another rule has this port of this address.
         536 | RULE_CONFLICT => Class::Conflict,
-        401 | 408 | 429 => Class::of_status(code, after),
+        401 | 408 | 429 | 502 | 504 => Class::of_status(code, after),
         // A redirect is not followed: the URL in the settings is to be the API's own.
         300..=499 => Class::Invalid,
         _ => Class::Unavailable { after },

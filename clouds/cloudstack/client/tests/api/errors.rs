@@ -83,11 +83,11 @@ async fn a_body_that_is_not_the_apis_is_a_readable_error() {
         "<html>\n<body>Bad gateway</body></html>".to_owned(),
     ))
     .await;
-    assert_eq!(error.class, Class::Unavailable { after: None });
+    assert_eq!(error.class, Class::Unanswered);
     assert!(error.said.is_none() && error.maybe_applied());
     assert_eq!(
         error.to_string(),
-        "associateIpAddress: POST /client/api: 502 Bad Gateway: <html> <body>Bad gateway</body></html>"
+        "associateIpAddress: POST /client/api: 502 Bad Gateway: <html> <body>Bad gateway</body></html> (host cloud.example)"
     );
     for (status, kind) in [
         (302, Class::Invalid),

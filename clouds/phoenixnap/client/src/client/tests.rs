@@ -276,7 +276,7 @@ async fn some_answers_mean_something_else_to_these_apis_than_to_http() {
         (404, "<html>", Class::Invalid),
         (406, said, Class::Exhausted),
         (500, said, Class::Unusable),
-        (502, "<html>", Class::Unavailable { after: None }),
+        (502, "<html>", Class::Unanswered),
     ] {
         let (client, _) = client(TOKEN, (status, body));
         let error = client.create_ip_block(&block()).await.unwrap_err();
