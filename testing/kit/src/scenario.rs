@@ -27,7 +27,7 @@ use bowline_cloud_kit::Double;
 use bowline_cloud_provider::Node;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Interruption, Run, Services};
 
@@ -42,7 +42,8 @@ mod update;
 
 use self::calls::Answer;
 use self::stage::Stage;
-use self::text::{Scenario, read};
+pub use self::text::Scenario;
+use self::text::read;
 use self::update::Updates;
 
 /// Why a step cannot be made, or what it saw instead of what was expected.
@@ -71,11 +72,13 @@ impl Words<'_> {
     }
 }
 
-/// A cloud with its double, and a cluster in it; a simulator's own has none.
+/// A cloud with its double, and a cluster in it. A simulator's own has no cluster, and an API server has no double.
 #[expect(async_fn_in_trait, reason = "a scenario runs on one thread")]
 pub trait ScenarioCloud: Sized {
-    /// A cloud, and a cluster with nothing in it.
-    async fn begin() -> Self;
+    /// A cloud, and a cluster with nothing in it. Asked for by the test program of a folder.
+    async fn begin() -> Self {
+        panic!("there is nothing to begin with")
+    }
 
     /// Another cluster in the same project of the same cloud.
     fn another_cluster(&self) -> Option<Self> {
@@ -83,7 +86,9 @@ pub trait ScenarioCloud: Sized {
     }
 
     /// The double of the cloud.
-    fn double(&self) -> &impl Double;
+    fn double(&self) -> Option<&dyn Double> {
+        None
+    }
 
     /// The cluster's Services, if there is a cluster.
     fn services(&self) -> Option<&Services> {
@@ -168,7 +173,7 @@ pub trait ScenarioCloud: Sized {
 
     /// What a scenario can see: all objects of the cloud, by kind.
     fn state(&self) -> Value {
-        self.double().objects()
+        self.double().map_or_else(|| json!({}), |double| double.objects())
     }
 
     /// An object of [`state`](Self::state) without what is only shown there.
@@ -200,24 +205,36 @@ pub fn parsed<T: DeserializeOwned>(spec: &Value) -> Result<T, Complaint> {
     T::deserialize(spec).map_err(|error| format!("{spec}: {error}"))
 }
 
+/// The scenarios of a folder, each with its name; a file that cannot be read is one with its complaint.
+#[must_use]
+pub fn scenarios(folder: &str) -> Vec<(String, Result<Scenario, Complaint>)> {
+    let mut all = Vec::new();
+    for path in files(Path::new(folder)) {
+        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        match read(&path) {
+            Ok(scenarios) => all.extend(scenarios.into_iter().map(|scenario| {
+                let name = format!("{module}::{}", scenario.title);
+                (name, Ok(scenario))
+            })),
+            Err(complaint) => all.push((module, Err(complaint))),
+        }
+    }
+    all
+}
+
 /// The test program of a folder of scenarios.
 #[must_use]
 pub fn main<C: ScenarioCloud + 'static>(folder: &str) -> ExitCode {
     let arguments = Arguments::from_args();
     let updates = Arc::new(Mutex::new(Updates::default()));
-    let mut trials = Vec::new();
-    for path in files(Path::new(folder)) {
-        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
-        match read(&path) {
-            Ok(scenarios) => trials.extend(scenarios.into_iter().map(|scenario| {
-                let name = format!("{module}::{}", scenario.title);
-                let updates = Arc::clone(&updates);
-                Trial::test(name, move || play::<C>(&scenario, &updates).map_err(Failed::from))
-            })),
-            Err(complaint) => trials.push(Trial::test(module, move || Err(Failed::from(complaint)))),
-        }
-    }
-    let conclusion = libtest_mimic::run(&arguments, trials);
+    let trials = scenarios(folder).into_iter().map(|(name, scenario)| {
+        let updates = Arc::clone(&updates);
+        Trial::test(name, move || {
+            let played = scenario.and_then(|scenario| play::<C>(&scenario, &updates));
+            played.map_err(Failed::from)
+        })
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
     updates.lock().unwrap().write();
     conclusion.exit_code()
 }
@@ -239,13 +256,27 @@ fn play<C: ScenarioCloud>(scenario: &Scenario, updates: &Mutex<Updates>) -> Resu
         .start_paused(true)
         .build()
         .unwrap();
-    runtime.block_on(async {
-        let mut stage = Stage::<C>::new(updates).await;
-        stage.play(&scenario.steps).await?;
-        stage
-            .end()
-            .map_err(|complaint| format!("{}: {complaint}", scenario.place))
-    })
+    runtime.block_on(async { perform(C::begin().await, scenario, updates).await })
+}
+
+async fn perform<C: ScenarioCloud>(
+    cloud: C,
+    scenario: &Scenario,
+    updates: &Mutex<Updates>,
+) -> Result<(), Complaint> {
+    let mut stage = Stage::new(cloud, updates);
+    stage.play(&scenario.steps).await?;
+    let end = stage.end();
+    end.map_err(|complaint| format!("{}: {complaint}", scenario.place))
+}
+
+/// Plays a scenario where its caller is, by the clock that runs there.
+///
+/// # Errors
+///
+/// What was seen instead of what was expected.
+pub async fn play_on<C: ScenarioCloud>(cloud: C, scenario: &Scenario) -> Result<(), Complaint> {
+    perform(cloud, scenario, &Mutex::default()).await
 }
 
 /// Two values as lines that differ.

@@ -41,9 +41,9 @@ impl Arm {
             Self::Embedded(version) => {
                 let api = KubeApi::builder().version(minor(*version)).build();
                 let client = kube::Client::new(api.service(), "default");
-                Scope::new(client, *version, Some(api), body.name).await
+                Scope::new(client, *version, Some(api), &body.name).await
             }
-            Self::Real(plane) => Scope::new(plane.client(), plane.version(), None, body.name).await,
+            Self::Real(plane) => Scope::new(plane.client(), plane.version(), None, &body.name).await,
         };
         (body.run)(scope).await;
     }

@@ -186,15 +186,6 @@ impl Scope {
         self.patch(path, "application/merge-patch+json", body).await
     }
 
-    pub(crate) async fn strategic(&self, path: &str, body: &Value) -> Answer {
-        self.patch(path, "application/strategic-merge-patch+json", body)
-            .await
-    }
-
-    pub(crate) async fn json_patch(&self, path: &str, body: &Value) -> Answer {
-        self.patch(path, "application/json-patch+json", body).await
-    }
-
     pub(crate) async fn patch(&self, path: &str, content_type: &str, body: &Value) -> Answer {
         self.with_body(Method::PATCH, path, content_type, body).await
     }
@@ -209,7 +200,7 @@ impl Scope {
         self.send(method, path, content, "application/json").await
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -328,7 +319,10 @@ fn label(body: &str) -> String {
     });
     let plain: String = body
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .map(|c| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_lowercase(),
+            false => '-',
+        })
         .take(28)
         .collect();
     format!(

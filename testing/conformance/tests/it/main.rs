@@ -9,7 +9,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bowline_conformance::api_server::{Arm, BODIES, Body, EMBEDDED_ONLY};
+use bowline_conformance::api_server::{Arm, Body, bodies, embedded_only};
 use bowline_conformance::cloud::{CloudUnderTest, scenarios};
 use bowline_conformance::clouds;
 use bowline_control_plane::{Version, binaries_or_leave_out};
@@ -33,9 +33,9 @@ fn main() -> ExitCode {
     });
     let embedded = Arc::new(Arm::Embedded(version));
 
-    let mut trials: Vec<Trial> = BODIES
-        .iter()
-        .chain(EMBEDDED_ONLY)
+    let mut trials: Vec<Trial> = bodies()
+        .into_iter()
+        .chain(embedded_only())
         .map(|body| on_embedded(body, &embedded, runtime.handle()))
         .collect();
     trials.extend(on_cloud::<clouds::Cloudscale>());
@@ -46,7 +46,11 @@ fn main() -> ExitCode {
     trials.extend(on_cloud::<clouds::Paper>());
     trials.extend(on_cloud::<clouds::Phoenixnap>());
     if binaries_or_leave_out(version, "the suite of the API server on the real one").is_some() {
-        trials.extend(BODIES.iter().map(|body| on_real(body, &real, runtime.handle())));
+        trials.extend(
+            bodies()
+                .into_iter()
+                .map(|body| on_real(body, &real, runtime.handle())),
+        );
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     // The trials are gone and with them all others who held it: this ends the server.
@@ -58,20 +62,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn on_embedded(body: &'static Body, arm: &Arc<Arm>, runtime: &Handle) -> Trial {
+fn on_embedded(body: Body, arm: &Arc<Arm>, runtime: &Handle) -> Trial {
     let (arm, runtime) = (Arc::clone(arm), runtime.clone());
     Trial::test(format!("api_server::embedded::{}", body.name), move || {
-        runtime.block_on(arm.check(body));
+        runtime.block_on(arm.check(&body));
         Ok(())
     })
 }
 
-fn on_real(body: &'static Body, lazy: &Arc<Lazy>, runtime: &Handle) -> Trial {
+fn on_real(body: Body, lazy: &Arc<Lazy>, runtime: &Handle) -> Trial {
     let (lazy, runtime) = (Arc::clone(lazy), runtime.clone());
     Trial::test(format!("api_server::real::{}", body.name), move || {
         runtime.block_on(async {
             let arm = lazy.started.get_or_try_init(|| Arm::real(lazy.version)).await;
-            arm.unwrap().check(body).await;
+            arm.unwrap().check(&body).await;
         });
         Ok(())
     })

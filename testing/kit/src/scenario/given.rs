@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bowline_cloud_kit::Double;
 use bowline_cloud_provider::{Service, keys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -198,7 +197,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         };
         let (name, value) = whole.split_once('=').ok_or("switch NAME = VALUE")?;
         let value = self::value(value.trim());
-        let mut switches = self.cloud().double().switches();
+        let mut switches = self.double()?.switches();
         let mut at = &mut switches;
         for part in name.trim().split('.') {
             at = at.get_mut(part).ok_or_else(|| format!("no switch {name}"))?;
@@ -207,7 +206,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             return Err("it is so already".to_owned());
         }
         *at = value;
-        let done = self.cloud().double().set_switches(switches);
+        let done = self.double()?.set_switches(switches);
         done.map_err(|error| error.to_string())
     }
 
@@ -215,7 +214,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     fn fault(&mut self, whole: &str, step: &Step) -> Done {
         let text = whole.strip_prefix("maybe ");
         let fault = fault(text.unwrap_or(whole), C::refusal)?;
-        let id = self.cloud().double().faults().add(fault);
+        let id = self.double()?.faults().add(fault);
         if text.is_none() {
             self.faults.push((id, step.place()));
         }
@@ -223,12 +222,12 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     fn clear(&mut self, what: &str) -> Done {
-        if what != "faults" || self.cloud().double().faults().list().is_empty() {
+        if what != "faults" || self.double()?.faults().list().is_empty() {
             return Err("there are no such".to_owned());
         }
         self.all_have_struck()?;
         self.faults.clear();
-        self.cloud().double().faults().clear();
+        self.double()?.faults().clear();
         Ok(())
     }
 
@@ -251,7 +250,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             if object == before {
                 return Err("the patch changes nothing".to_owned());
             }
-            let double = self.cloud().double();
+            let double = self.double()?;
             let is_done = double.replace(kind, &id, C::without_shown(object));
             if !is_done.map_err(|error| error.to_string())? {
                 return Err(format!("{kind} cannot be edited"));

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use bowline_cloud_kit::project::Project;
 use bowline_cloud_kit::{Double, Entry, FaultId};
 use bowline_cloud_provider::LoadBalancerStatus;
 use futures::future::join_all;
@@ -38,9 +37,9 @@ pub(super) struct Stage<'a, C> {
 }
 
 impl<'a, C: ScenarioCloud> Stage<'a, C> {
-    pub(super) async fn new(updates: &'a Mutex<Updates>) -> Self {
+    pub(super) fn new(cloud: C, updates: &'a Mutex<Updates>) -> Self {
         Self {
-            clusters: vec![("first".to_owned(), C::begin().await)],
+            clusters: vec![("first".to_owned(), cloud)],
             current: 0,
             run: Value::Null,
             runs: Vec::new(),
@@ -60,6 +59,12 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     pub(super) fn cloud_mut(&mut self) -> &mut C {
         &mut self.clusters[self.current].1
+    }
+
+    pub(super) fn double(&self) -> Result<&dyn Double, Complaint> {
+        self.cloud()
+            .double()
+            .ok_or_else(|| "there is no double".to_owned())
     }
 
     pub(super) fn services(&self) -> Result<&Services, Complaint> {
@@ -89,12 +94,12 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 
     pub(super) fn all_have_struck(&self) -> Result<(), Complaint> {
-        let faults = self.cloud().double().faults();
-        let idle = self.faults.iter().find(|(id, _)| faults.struck(*id) == 0);
-        match idle {
-            Some((_, place)) => Err(format!("the fault of {place} never struck")),
-            None => Ok(()),
+        for (id, place) in &self.faults {
+            if self.double()?.faults().struck(*id) == 0 {
+                return Err(format!("the fault of {place} never struck"));
+            }
         }
+        Ok(())
     }
 
     async fn make(&mut self, step: &Step) -> Result<(), Complaint> {
@@ -172,7 +177,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let is_stopped = interruptions
             .iter()
             .any(|it| !matches!(it, Interruption::Never | Interruption::Pause(..)));
-        self.reconcile(names, &interruptions, at_once).await;
+        self.reconcile(names, &interruptions, at_once).await?;
         match end {
             None if is_stopped => Ok(()),
             None => self.ended("settled"),
@@ -182,17 +187,22 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     async fn quiet(&mut self, names: &str) -> Result<(), Complaint> {
         self.services()?;
-        self.reconcile(names, &[], false).await;
+        self.reconcile(names, &[], false).await?;
         self.ended("quiet")?;
-        match self.cloud().double().violations() {
+        match self.double()?.violations() {
             none if none.is_empty() => Ok(()),
             violations => Err(format!("the cloud is not in order: {violations:#?}")),
         }
     }
 
-    async fn reconcile(&mut self, names: &str, interruptions: &[Interruption], at_once: bool) {
-        let cloud = &self.clusters[self.current].1;
-        let journal = cloud.double().journal();
+    async fn reconcile(
+        &mut self,
+        names: &str,
+        interruptions: &[Interruption],
+        at_once: bool,
+    ) -> Result<(), Complaint> {
+        let cloud = self.cloud();
+        let journal = self.double()?.journal();
         let mark = journal.mark();
         let begun = Instant::now();
         let each = names.split('+').enumerate().map(|(index, name)| {
@@ -205,6 +215,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let took = begun.elapsed();
         self.runs = runs.iter().map(|run| shown::<C>(run, &entries, took)).collect();
         self.run = self.runs[0].clone();
+        Ok(())
     }
 
     fn ended(&self, end: &str) -> Result<(), Complaint> {
@@ -221,12 +232,14 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         all["runs"] = json!(self.runs);
         all["services"] = json!(self.cloud().services().map(Services::by_key));
         all["answered"] = self.answered.clone();
-        all["journal"] = json!(self.cloud().double().journal().entries());
         all["answer"] = self.answered["body"].clone();
         all["added"] = json!(self.added);
-        all["switches"] = self.cloud().double().switches();
         all["leftovers"] = json!(self.cloud().leftovers());
-        all["violations"] = json!(self.cloud().double().violations());
+        if let Some(double) = self.cloud().double() {
+            all["journal"] = json!(double.journal().entries());
+            all["switches"] = double.switches();
+            all["violations"] = json!(double.violations());
+        }
         all["elapsed_ms"] = json!(self.begun.elapsed().as_millis());
         all
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::Complaint;
 
 /// One test.
-pub(super) struct Scenario {
+#[derive(Clone, Debug)]
+pub struct Scenario {
     pub(super) title: String,
     /// `file:line` of the title.
     pub(super) place: String,

@@ -37,8 +37,8 @@ impl ScenarioCloud for Lab {
         Self { world: World::new() }
     }
 
-    fn double(&self) -> &impl Double {
-        &self.world.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.world.sim)
     }
 
     fn services(&self) -> Option<&Services> {

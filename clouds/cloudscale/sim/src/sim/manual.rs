@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec};
 use crate::api::FloatingIpSpec;
-use crate::behaviour::MonitorStatus;
 use crate::model::{
     Interface, LoadBalancer, Member, Network, Pool, Server, ServerStatus, Subnet, Tags, Target, Volume,
 };
@@ -158,11 +157,6 @@ impl CloudscaleSim {
     /// Enables or disables a member.
     pub fn set_member_enabled(&self, uuid: Uuid, enabled: bool) {
         self.edit_member(uuid, |member| member.enabled = enabled);
-    }
-
-    /// Fixes what a member's monitor says; `None` goes back to the probes.
-    pub fn set_monitor_status(&self, uuid: Uuid, status: Option<MonitorStatus>) {
-        self.edit_member(uuid, |member| member.monitor_status = status);
     }
 
     /// Adds a second member that equals another one but for its id.

@@ -30,8 +30,8 @@ impl ScenarioCloud for Lab {
         }
     }
 
-    fn double(&self) -> &impl Double {
-        &self.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.sim)
     }
 
     async fn call(&mut self, words: &Words<'_>) -> Result<Option<Answer>, Complaint> {

@@ -1,7 +1,7 @@
 //! What somebody does by hand behind the manager's back. None of it is in the journal.
 
 use super::CloudstackSim;
-use crate::model::{AclList, AddressState, LoadBalancerRule, PortForwarding, RuleState, Tag, VmState, Zone};
+use crate::model::{AclList, AddressState, LoadBalancerRule, PortForwarding, RuleState, VmState, Zone};
 use crate::options::UserSpec;
 use crate::specs::{
     AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
@@ -113,15 +113,6 @@ impl CloudstackSim {
             state.free(id);
             is_held
         })
-    }
-
-    /// Tags a public address.
-    pub fn tag_address(&self, id: &str, key: &str, value: &str) {
-        let tag = Tag {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        };
-        self.edit_address(id, |address| address.tags.push(tag));
     }
 
     /// Gives a public address to a virtual machine altogether.

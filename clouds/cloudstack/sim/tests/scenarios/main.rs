@@ -63,8 +63,8 @@ impl ScenarioCloud for Lab {
         }
     }
 
-    fn double(&self) -> &impl Double {
-        &self.caller.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.caller.sim)
     }
 
     async fn call(&mut self, words: &Words<'_>) -> Result<Option<Answer>, Complaint> {

@@ -100,8 +100,8 @@ impl ScenarioCloud for Lab {
         })
     }
 
-    fn double(&self) -> &impl Double {
-        &self.world.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.world.sim)
     }
 
     fn services(&self) -> Option<&Services> {

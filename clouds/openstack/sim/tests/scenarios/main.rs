@@ -8,7 +8,7 @@ use bowline_kit::scenario::calls::{self, Answer};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_openstack_sim::kit::Double;
 use bowline_openstack_sim::model::network::FixedIp;
-use bowline_openstack_sim::{Id, OpenstackSim};
+use bowline_openstack_sim::{Id, OpenstackSim, UserSpec};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Caller, password};
@@ -43,8 +43,8 @@ impl ScenarioCloud for Lab {
         }
     }
 
-    fn double(&self) -> &impl Double {
-        &self.caller.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.caller.sim)
     }
 
     async fn call(&mut self, words: &Words<'_>) -> Result<Option<Answer>, Complaint> {
@@ -92,6 +92,8 @@ impl ScenarioCloud for Lab {
         state["cloud"] = sim.snapshot();
         state["home"] = json!(sim.home());
         state["left"] = json!(sim.leftovers());
+        state["token"] = json!(self.caller.token);
+        state["user"] = json!(sim.user_id("demo"));
         state
     }
 
@@ -127,6 +129,15 @@ impl ScenarioCloud for Lab {
                 return Ok(word("id"));
             }
             "project" => return Ok(sim.add_project(&word("name"))),
+            "user" => {
+                let project = Some(word("project"));
+                let user = UserSpec::new(word("name"), word("password"));
+                return Ok(sim.add_user(UserSpec { project, ..user }));
+            }
+            "credential" => {
+                return Ok(sim.add_application_credential(&word("user"), "ccm", &word("secret")));
+            }
+            "trust" => return Ok(sim.add_trust(&word("trustor"), &word("trustee"))),
             other => return Err(format!("no {other} can be added")),
         };
         Ok(added.to_string())

@@ -56,8 +56,8 @@ impl ScenarioCloud for Lab {
         Some(Self::of(self.world.other_process("two")))
     }
 
-    fn double(&self) -> &impl Double {
-        &self.world.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.world.sim)
     }
 
     fn services(&self) -> Option<&Services> {

@@ -11,5 +11,4 @@ mod program;
 mod servers;
 mod support;
 mod tags;
-mod token;
 mod traffic;

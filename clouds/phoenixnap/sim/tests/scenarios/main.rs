@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use bowline_kit::scenario::calls::{self, Answer};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
 use bowline_phoenixnap_sim::kit::Double;
+use bowline_phoenixnap_sim::{PhoenixnapSim, Scope};
+use http::Request;
 use serde_json::{Value, json};
 
 use crate::support::{Caller, account};
@@ -31,11 +33,28 @@ impl ScenarioCloud for Lab {
         }
     }
 
-    fn double(&self) -> &impl Double {
-        &self.caller.sim
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.caller.sim)
     }
 
     async fn call(&mut self, words: &Words<'_>) -> Result<Option<Answer>, Complaint> {
+        let sim = &self.caller.sim;
+        let asked = match words.verb {
+            "ask" => {
+                let [id, secret, scopes] = words.exactly()?;
+                Some(support::ask(sim, id, secret, &scopes.replace('+', " ")).await)
+            }
+            "form" => Some(ask_in_form(sim, words.rest).await),
+            _ => None,
+        };
+        if let Some((status, body)) = asked {
+            let status = Some(status);
+            return Ok(Some(Answer {
+                status,
+                body,
+                ..Answer::default()
+            }));
+        }
         let token = format!("Bearer {}", self.caller.token());
         let Some(request) = calls::request(words, &[("authorization", &token)]) else {
             return Ok(None);
@@ -64,6 +83,17 @@ impl ScenarioCloud for Lab {
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
         let sim = &self.caller.sim;
         match words.verb {
+            "credentials" => {
+                let [id, secret, scopes] = words.exactly()?;
+                let scopes = match scopes {
+                    "all" => Scope::ALL.to_vec(),
+                    "bmc" => vec![Scope::Bmc, Scope::BmcRead],
+                    other => return Err(format!("{other:?}: which scopes?")),
+                };
+                sim.set_credentials(id.replace('+', " "), secret, scopes);
+            }
+            "revoke" => sim.revoke_credentials(words.rest),
+            "as" => self.caller = Caller::with_token(sim, words.rest),
             "scopes" => self.caller = Caller::with_scopes(sim, words.rest).await,
             "join" => {
                 let [network, server, address] = words.exactly()?;
@@ -74,4 +104,14 @@ impl ScenarioCloud for Lab {
         }
         Ok(true)
     }
+}
+
+/// Asks for a token with the credentials in the form.
+async fn ask_in_form(sim: &PhoenixnapSim, form: &str) -> (u16, Value) {
+    let request = Request::post(PhoenixnapSim::TOKEN_PATH)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(form.to_owned())
+        .unwrap();
+    let (status, text) = support::send(sim, request).await.unwrap();
+    (status, serde_json::from_str(&text).unwrap())
 }
