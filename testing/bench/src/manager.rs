@@ -24,7 +24,7 @@ pub(crate) struct Subject {
     pub(crate) name: &'static str,
     command: Vec<String>,
     /// Whether it has the flags of whichever cloud there is.
-    is_ours: bool,
+    pub(crate) is_ours: bool,
     /// What its image sets.
     environment: Vec<(String, String)>,
 }

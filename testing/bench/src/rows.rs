@@ -43,7 +43,7 @@ pub(crate) struct Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 11] = [
+pub(crate) const ROWS: [Row; 12] = [
     Row {
         name: "nodes",
         cloud: Kind::Cloudscale,
@@ -55,6 +55,12 @@ pub(crate) const ROWS: [Row; 11] = [
         cloud: Kind::Cloudscale,
         floor: |_, _| Box::pin(async { Ok(()) }),
         measure: |bench, subject, measured| Box::pin(nodes::measure_fleet(bench, subject, measured)),
+    },
+    Row {
+        name: "second-cloud",
+        cloud: Kind::Cloudscale,
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(nodes::measure_second_cloud(bench, subject, measured)),
     },
     Row {
         name: "balancers",

@@ -10,7 +10,7 @@ use crate::manager::Subject;
 use crate::nodes::{self, TaintWatch};
 use crate::process::{self, mebibytes};
 use crate::report::{Figure, Measured};
-use crate::simulator::Program;
+use crate::simulator::{Program, Simulator};
 use crate::world::World;
 
 /// Memory is looked at so long after the last taint: events are still being written then.
@@ -25,7 +25,7 @@ pub(super) async fn floor(bench: &Bench, measured: &mut Measured) -> Result<()> 
 }
 
 pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let run = initialise(bench, &bench.cloudscale, subject, bench.nodes).await?;
+    let run = initialise(bench, &bench.cloudscale, subject, bench.nodes, &[]).await?;
     measured.time(Figure::NodesTime, run.time);
     measured.time(Figure::NodesProcessor, run.processor);
     measured.number(Figure::NodesCalls, run.calls);
@@ -36,9 +36,33 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
 
 /// So many that it shows what each of them costs.
 pub(super) async fn measure_fleet(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let run = initialise(bench, &bench.cloudscale, subject, FLEET).await?;
+    let run = initialise(bench, &bench.cloudscale, subject, FLEET, &[]).await?;
     measured.time(Figure::FleetProcessor, run.processor);
     measured.value(Figure::FleetResident, mebibytes(run.memory.resident));
+    Ok(())
+}
+
+/// Beside a second cloud in the same process, which has no servers.
+pub(super) async fn measure_second_cloud(
+    bench: &Bench,
+    subject: &Subject,
+    measured: &mut Measured,
+) -> Result<()> {
+    if !subject.is_ours {
+        return Ok(());
+    }
+    let second = Simulator::start(&bench.openstack, 0).await?;
+    let scratch = tempfile::tempdir()?;
+    let configuration = scratch.path().join("second.conf");
+    second.configure(&configuration)?;
+    let configured = format!("--cloud-config=openstack={}", configuration.display());
+    let flags = [
+        "--cloud-provider=cloudscale,openstack",
+        &configured,
+        "--load-balancer-class=openstack=example.com/openstack",
+    ];
+    let run = initialise(bench, &bench.cloudscale, subject, bench.nodes, &flags).await?;
+    measured.value(Figure::SecondCloudResident, mebibytes(run.memory.resident));
     Ok(())
 }
 
@@ -50,11 +74,17 @@ pub(super) struct Run {
     pub(super) memory: process::Memory,
 }
 
-pub(super) async fn initialise(bench: &Bench, cloud: &Program, subject: &Subject, nodes: u32) -> Result<Run> {
+pub(super) async fn initialise(
+    bench: &Bench,
+    cloud: &Program,
+    subject: &Subject,
+    nodes: u32,
+    flags: &[&str],
+) -> Result<Run> {
     let world = World::start(cloud, nodes).await?;
     nodes::create(&world.client, 1..=nodes).await?;
     let watch = TaintWatch::open(&world.client, 1..=nodes).await?;
-    let mut manager = subject.start(&world, &[], bench.logs.as_deref())?;
+    let mut manager = subject.start(&world, flags, bench.logs.as_deref())?;
     let clearing = async {
         let cleared = watch.all_clear().await?;
         anyhow::Ok((cleared, world.cloud.mark().await?))

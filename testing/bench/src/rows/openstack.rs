@@ -22,7 +22,7 @@ pub(super) async fn nodes_floor(bench: &Bench, measured: &mut Measured) -> Resul
 }
 
 pub(super) async fn measure_nodes(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let run = initialise(bench, &bench.openstack, subject, bench.nodes).await?;
+    let run = initialise(bench, &bench.openstack, subject, bench.nodes, &[]).await?;
     measured.time(Figure::OpenstackNodesTime, run.time);
     measured.number(Figure::OpenstackNodesCalls, run.calls);
     measured.time(Figure::OpenstackNodesProcessor, run.processor);
