@@ -289,7 +289,7 @@ impl Reads {
                 self.releases.gone(uid, &id, rules);
             }
             seen.memory.own.known.released = self.releases.of(uid);
-            self.heard(intent, &jobs, &seen);
+            let failed = self.heard(intent, &jobs, &seen);
             let inherits_since = seen.memory.own.inherits_since;
             let was_inherited = match inherits_since {
                 None => false,
@@ -305,6 +305,10 @@ impl Reads {
             }
             let left = (!seen.pending.is_empty()).then(|| seen.pending.clone());
             self.underway.with(name, |jobs| *jobs = left);
+            // It is asked for again by the schedule, whoever asked for it.
+            if let Some(failed) = failed.filter(|_| was_inherited) {
+                return Err(failed);
+            }
             if was_inherited {
                 seen.memory.own = Remembered {
                     closed: seen.memory.own.closed,
@@ -342,22 +346,25 @@ impl Reads {
         self.all(intent, seen.memory, Vec::new()).await
     }
 
-    /// Jobs by which an address is acquired came to their end.
-    fn heard(&self, intent: &Intent, jobs: &[Pending], observed: &Seen) {
-        let Some(failure) = &observed.memory.own.failure else {
-            return;
-        };
+    /// Jobs by which an address is acquired came to their end; why the API did not acquire one.
+    fn heard(&self, intent: &Intent, jobs: &[Pending], observed: &Seen) -> Option<CloudError> {
+        let failure = observed.memory.own.failure.as_ref()?;
         let uid = &intent.identity().uid;
+        let mut failed = None;
         for pending in jobs {
             if let Some(request) = pending.step.address_request()
                 && observed.pending.iter().all(|left| left.job != pending.job)
             {
                 match failure.is_definite {
-                    true => self.address_requests.failed(uid, &request),
+                    true => {
+                        self.address_requests.failed(uid, &request);
+                        failed = Some(failure.error.clone());
+                    }
                     false => self.address_requests.asked(uid, &request),
                 }
             }
         }
+        failed
     }
 
     /// Reads until the decision has all that it needs.
