@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::k8s::Service;
+use crate::k8s::{self, Service};
 use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Shown, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -568,9 +568,21 @@ pub enum KubeWrite {
         /// Annotations of the Service that are set in the same write; `None` removes one.
         annotations: Vec<(String, Option<String>)>,
     },
+    /// Shows in the Service's status where it is served already, before the place is taken away that the status shows so far. At the
+    /// end the controller publishes by itself.
+    PublishStatus(LoadBalancerStatus),
 }
 
 impl KubeWrite {
+    /// The annotations that it sets or removes.
+    #[must_use]
+    pub fn annotations(&self) -> &[(String, Option<String>)] {
+        match self {
+            Self::AnnotateService(annotations) | Self::SetLoadBalancerIp { annotations, .. } => annotations,
+            Self::PublishStatus(_) => &[],
+        }
+    }
+
     /// Changes the Service as the write would.
     pub fn predict(&self, service: &mut Service) {
         match self {
@@ -579,6 +591,10 @@ impl KubeWrite {
                 annotate(service, annotations);
                 service.spec.get_or_insert_default().load_balancer_ip =
                     Some(ip.clone()).filter(|ip| !ip.is_empty());
+            }
+            Self::PublishStatus(status) => {
+                let status = Some(status.as_stored());
+                service.status.get_or_insert_default().load_balancer = status;
             }
         }
     }
@@ -589,8 +605,7 @@ impl KubeWrite {
         let address = |service: &Service| service.spec.as_ref()?.load_balancer_ip.clone();
         let annotation =
             |service: &Service, key: &str| service.metadata.annotations.as_ref()?.get(key).cloned();
-        let (Self::AnnotateService(annotations) | Self::SetLoadBalancerIp { annotations, .. }) = self;
-        let mut keys = annotations.iter().map(|(key, _)| key);
+        let mut keys = self.annotations().iter().map(|(key, _)| key);
         address(one) == address(other) && keys.all(|key| annotation(one, key) == annotation(other, key))
     }
 
@@ -645,6 +660,13 @@ impl Step for KubeWrite {
                     values => format!("{verb}-load-balancer-ip({})", values.join(", ")),
                 }
             }
+            Self::PublishStatus(status) => {
+                let shown = status.ingress.iter();
+                let shown: Vec<&str> = shown
+                    .filter_map(|entry| entry.ip.as_deref().or(entry.hostname.as_deref()))
+                    .collect();
+                format!("publish-address({})", shown.join(", "))
+            }
         }
     }
 
@@ -674,6 +696,24 @@ impl LoadBalancerStatus {
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
+    }
+
+    /// As the API server stores it: it fills in its default of how nodes treat an address.
+    #[must_use]
+    pub fn as_stored(&self) -> k8s::LoadBalancerStatus {
+        let ingress = self.ingress.iter().map(|entry| k8s::LoadBalancerIngress {
+            ip: entry.ip.clone(),
+            hostname: entry.hostname.clone(),
+            ip_mode: entry
+                .ip
+                .is_some()
+                .then(|| entry.ip_mode.unwrap_or(IpMode::Vip).as_str().to_owned()),
+            ports: None,
+        });
+        let ingress: Vec<_> = ingress.collect();
+        k8s::LoadBalancerStatus {
+            ingress: (!ingress.is_empty()).then_some(ingress),
+        }
     }
 }
 

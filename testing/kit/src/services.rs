@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::k8s::{self as k8s, LoadBalancerIngress, ServicePort, ServiceSpec};
+use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
 use bowline_cloud_provider::{
-    ClusterFacts, IpMode, LoadBalancerStatus, Node, Service, ServiceFacts, ServicesView,
+    ClusterFacts, KubeWrite, LoadBalancerStatus, Node, Service, ServiceFacts, ServicesView,
 };
 use jiff::Timestamp;
 
@@ -77,22 +77,8 @@ impl Services {
         if self.find(key).is_none() {
             return;
         }
-        let ingress = status.ingress.iter().map(|entry| LoadBalancerIngress {
-            ip: entry.ip.clone(),
-            hostname: entry.hostname.clone(),
-            // The API server's own default.
-            ip_mode: entry
-                .ip
-                .is_some()
-                .then(|| entry.ip_mode.unwrap_or(IpMode::Vip).as_str().to_owned()),
-            ports: None,
-        });
-        let ingress: Vec<LoadBalancerIngress> = ingress.collect();
         self.edit(key, |service| {
-            let status = service.status.get_or_insert_default();
-            status.load_balancer = Some(k8s::LoadBalancerStatus {
-                ingress: (!ingress.is_empty()).then_some(ingress),
-            });
+            KubeWrite::PublishStatus(status.clone()).predict(service)
         });
     }
 

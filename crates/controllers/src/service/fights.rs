@@ -174,11 +174,16 @@ impl Fights {
             }
             None => drop(self.entries.remove(key)),
         };
-        let (KubeWrite::AnnotateService(annotations) | KubeWrite::SetLoadBalancerIp { annotations, .. }) =
-            write;
-        annotations.iter().for_each(|(key, value)| note(key, value));
-        if let KubeWrite::SetLoadBalancerIp { ip, .. } = write {
-            note(ADDRESS, &Some(ip.clone()).filter(|ip| !ip.is_empty()));
+        write
+            .annotations()
+            .iter()
+            .for_each(|(key, value)| note(key, value));
+        match write {
+            KubeWrite::AnnotateService(_) => {}
+            KubeWrite::SetLoadBalancerIp { ip, .. } => {
+                note(ADDRESS, &Some(ip.clone()).filter(|ip| !ip.is_empty()));
+            }
+            KubeWrite::PublishStatus(status) => self.published(status),
         }
     }
 

@@ -52,6 +52,7 @@ impl ServiceController {
             KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
                 kube.set_load_balancer_ip(service, ip, annotations).await
             }
+            KubeWrite::PublishStatus(status) => kube.patch_service_status(service, status).await,
         }
     }
 }

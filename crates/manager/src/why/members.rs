@@ -52,7 +52,7 @@ pub(super) fn of_sources(why: &mut Why, service: &Service, known: &Known<'_>) {
     let is_open = |range: &String| range.trim().ends_with("/0");
     if let Some(ranges) = ranges.filter(|it| !it.is_empty() && !it.iter().any(is_open)) {
         why.is.push(format!(
-            "only clients of {} are let in, by spec.loadBalancerSourceRanges",
+            "spec.loadBalancerSourceRanges asks that only clients of {} be let in",
             ranges.join(", ")
         ));
     }

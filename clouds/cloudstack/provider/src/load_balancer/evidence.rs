@@ -245,11 +245,16 @@ pub(super) fn of_taken(
     network: &Network,
 ) -> State<'static> {
     let claim = &identity.claim;
+    // Its rules are gone, and it is shown: else the annotation may be copied.
+    let is_leasewebs = identity.is_leasewebs(&address.address) && identity.shows(&address.address);
     if address.is_static_nat {
         State::GivenAway("leads to one virtual machine by static NAT")
     } else if address.is_elsewhere(network) {
         State::GivenAway("belongs to another network, tier or VPC than the nodes")
-    } else if claim.names(&address.address.id) || (claim.is_inherited() && observed.rules.is_empty()) {
+    } else if claim.names(&address.address.id)
+        || is_leasewebs
+        || (claim.is_inherited() && observed.rules.is_empty())
+    {
         State::Held
     } else if identity.is_owned_by_others(&address.address, false) {
         // There is no rule of the Service on it yet, so it is shared only with somebody who is there.

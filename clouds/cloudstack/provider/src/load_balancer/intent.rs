@@ -95,9 +95,11 @@ impl Identity {
         is_noted && names::is_rule(&self.leaseweb_name, rule)
     }
 
-    /// Whether Leaseweb's manager would release an address with the Service. One in `spec.loadBalancerIP` is left to its mark.
+    /// Whether Leaseweb's manager would release an address with the Service. One in `spec.loadBalancerIP` is left to its mark. Where we
+    /// wrote anything, that names all that are the Service's: the rest may be copied.
     pub(crate) fn is_leasewebs(&self, address: &AddressRef) -> bool {
-        self.claim.leaseweb.address.as_ref() == Some(&address.id)
+        (self.claim.held.is_none() || self.claim.names(&address.id))
+            && self.claim.leaseweb.address.as_ref() == Some(&address.id)
             && self.in_spec.as_ref() != Some(&address.ip)
     }
 

@@ -122,6 +122,11 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         members::follow_nodes(plan, wanted);
         return Ok(());
     }
+    // What serves by now is told before what served so far is taken away.
+    let moves = plan.observed.rules.iter().any(is_elsewhere) && !home::is_shown(wanted, &home.address);
+    if plan.is_idle() && moves {
+        plan.publish = status(wanted, &home.address).ok();
+    }
     if plan.is_idle() {
         home::leave_others(plan, wanted, &home);
     }

@@ -172,6 +172,36 @@ async fn an_address_is_released_once_however_long_lists_show_it() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_address_that_a_service_moved_to_is_neither_asked_for_twice_nor_lost_while_lists_are_late() {
+    for (seconds, is_vpc) in [(5, false), (9, false), (9, true)] {
+        let what = format!("{seconds} s, VPC {is_vpc}");
+        let late = Dialect::Late(Duration::from_secs(seconds));
+        let world = World::of(Site::new().disguised(late), is_vpc).await;
+        world.add(WEB, UID, &[("TCP", 80, 31080)]);
+        settle(&world, WEB).await;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        settle(&world, WEB).await;
+        let calls = |command| world.sim.journal().count_operation(command);
+        assert_eq!(
+            ["associateIpAddress", "disassociateIpAddress"].map(calls),
+            [2, 1],
+            "{what}"
+        );
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        settle(&world, WEB).await;
+        assert_eq!(
+            world.annotation(WEB, "ip-associated-by-controller").as_deref(),
+            Some("true"),
+            "{what}"
+        );
+        world.delete(WEB);
+        settle(&world, WEB).await;
+        world.check_nothing_left(&what);
+    }
+}
+
 /// Runs until it settles.
 async fn settle(world: &World, key: &str) {
     for _ in 0..4 {

@@ -549,3 +549,31 @@ async fn another_address_that_is_asked_for_while_the_first_one_comes_waits_for_n
         assert_eq!((associations(&world), held), (2, vec![then.to_owned()]));
     }
 }
+
+/// Each try is an allocation on the server, whoever ends the sync that waits for its job.
+#[tokio::test(start_paused = true)]
+async fn an_address_whose_job_fails_is_asked_for_once_in_a_sync() {
+    for requested in [None, Some(IP)] {
+        let world = world(false, requested).await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(2));
+        world.sim.fail_jobs(JobFault::of(ASSOCIATE).always());
+        for tries in 1..4 {
+            // A change of the Service ends the sync that waits for the job, and the next one hears of it.
+            let ended = tokio::time::timeout(Duration::from_secs(1), world.run(WEB)).await;
+            assert!(ended.is_err(), "{requested:?}: {ended:?}");
+            let run = world.run(WEB).await;
+            assert!(
+                matches!(run.outcome, Outcome::Failed(_)),
+                "{requested:?}: {run:#?}"
+            );
+            assert_eq!(associations(&world), tries, "{requested:?}: {run:#?}");
+            tokio::time::sleep(Duration::from_secs(40)).await;
+        }
+        world.sim.clear_job_faults();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        world.run(WEB).await.settled();
+        assert_eq!(held(&world).len(), 1);
+    }
+}

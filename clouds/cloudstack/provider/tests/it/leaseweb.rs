@@ -141,6 +141,24 @@ async fn an_address_that_people_keep_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_address_that_only_a_copied_annotation_names_stays() {
+    for is_requested in [false, true] {
+        let world = World::new().await;
+        let ip: IpAddr = IP.parse().unwrap();
+        let theirs = world.sim.take_address(AddressSpec::at(ip));
+        let network = world.sim.vm_named("cp-a").unwrap().nics[0].network.clone();
+        world.add(WEB, UID, &[("TCP", 443, 31443)]);
+        world.annotate(WEB, "id", Some(&theirs));
+        world.annotate(WEB, "network-id", Some(&network));
+        world.annotate(WEB, "address", is_requested.then_some(IP));
+        world.run(WEB).await.settled();
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        assert_eq!(world.address().id, theirs, "requested {is_requested}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_that_stays_forgets_what_it_had() {
     let world = World::new().await;
     of_leaseweb(&world, PORTS);

@@ -274,3 +274,114 @@ async fn a_port_at_which_the_server_fails_costs_the_other_port_nothing() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_moves_shows_where_it_is_before_it_leaves() {
+    for is_vpc in [false, true] {
+        let world = World::of(crate::site::Site::new(), is_vpc).await;
+        world.add(WEB, UID, &[("TCP", 443, 31443)]);
+        world.run(WEB).await.settled();
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        let run = world.run(WEB).await.settled();
+        let steps = run.steps();
+        let place = |start: &str| steps.iter().position(|step| step.starts_with(start)).unwrap();
+        let order = [
+            "create-rule(",
+            "assign(",
+            "publish-address(203.0.113.77)",
+            "release-ip(",
+        ]
+        .map(place);
+        assert!(order.is_sorted(), "VPC {is_vpc}: {steps:#?}");
+        assert!(world.run(WEB).await.settled().waves.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_job_hangs_that_takes_something_away_nobody_is_balanced_over_who_left() {
+    type Change = fn(&World);
+    let cases: [(&str, Change); 3] = [
+        ("deleteLoadBalancerRule", |world| {
+            world.spec(WEB, |spec| drop(spec["ports"].as_array_mut().unwrap().pop()));
+        }),
+        ("deleteFirewallRule", |world| {
+            world.spec(WEB, |spec| {
+                spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+            });
+        }),
+        ("disassociateIpAddress", |world| {
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        }),
+    ];
+    for (command, change) in cases {
+        let world = World::new().await;
+        world.add(WEB, UID, &[("TCP", 443, 31443), ("TCP", 80, 31080)]);
+        world.run(WEB).await.settled();
+        world.sim.fail_jobs(JobFault::of(command).stuck());
+        change(&world);
+        // Another change of the Service, or of its Nodes, ends the sync that waits for the job.
+        let first = tokio::time::timeout(PAUSE, world.run(WEB)).await;
+        assert!(first.is_err(), "{command}: {first:?}");
+        world.remove_node("pool-a-8");
+        let then = tokio::time::timeout(4 * PAUSE, world.run(WEB)).await;
+        assert!(then.is_err(), "{command}: {then:?}");
+        let serves = |ip: &str| {
+            let mut rules = world.sim.rules();
+            let at: Vec<_> = world
+                .sim
+                .addresses()
+                .into_iter()
+                .filter(|it| it.address.to_string() == ip)
+                .collect();
+            rules.retain(|rule| at.iter().any(|it| it.id == rule.address));
+            rules
+        };
+        let home = world
+            .services
+            .find(WEB)
+            .and_then(|service| bowline_cloud_provider::facts::published_addresses(&service).pop());
+        let rules = serves(&home.unwrap());
+        assert!(!rules.is_empty(), "{command}");
+        let stays = |port: u16| command != "deleteLoadBalancerRule" || port != 80;
+        for rule in rules.iter().filter(|rule| stays(rule.public_port)) {
+            assert_eq!(rule.members.len(), 2, "{command}: {rule:?}");
+        }
+        // The job ends, as it does after a restart of the server.
+        world.sim.clear_job_faults();
+        tokio::time::sleep(Duration::from_secs(400)).await;
+        let mut tries = 0;
+        while !matches!(world.run(WEB).await.outcome, Outcome::Settled(_)) {
+            tries += 1;
+            assert!(tries < 4, "{command}");
+            tokio::time::sleep(4 * PAUSE).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_always_fails_costs_an_address_that_was_there_before_and_the_other_port_nothing() {
+    for is_requested in [false, true] {
+        let world = World::new().await;
+        world.add(WEB, UID, &[("TCP", 443, 31443), ("TCP", 80, 31080)]);
+        if is_requested {
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        } else {
+            world.run_steps(WEB, 3).await; // up to the note of its ID
+        }
+        world
+            .sim
+            .fail_jobs(JobFault::of("createLoadBalancerRule").nth(2).always());
+        for _ in 0..3 {
+            let run = world.run(WEB).await;
+            assert!(
+                run.published_although_refused.is_some(),
+                "requested {is_requested}: {run:#?}"
+            );
+            assert_eq!(world.served(), [443]);
+            tokio::time::sleep(6 * PAUSE).await;
+        }
+        assert_eq!(world.sim.journal().count_operation("associateIpAddress"), 1);
+        world.sim.clear_job_faults();
+        world.run(WEB).await.settled();
+    }
+}

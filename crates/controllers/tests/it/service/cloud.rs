@@ -75,6 +75,8 @@ pub(super) struct State {
     pub(super) annotates_nodes: bool,
     /// Does without annotations on Services that may not be written.
     pub(super) does_without_annotations: bool,
+    /// Shows the address before anything else that comes after the creation.
+    pub(super) shows_early: bool,
     /// Clears `spec.loadBalancerIP` before a balancer goes.
     pub(super) clears_address: bool,
     /// Setting the nodes of a balancer takes so many steps in one wave, one after the other; none is one.
@@ -135,6 +137,7 @@ pub(super) struct Intent {
     name: String,
     is_wanted: bool,
     is_marked: bool,
+    is_shown: bool,
     /// `spec.loadBalancerIP`.
     address: String,
     nodes: Vec<String>,
@@ -245,6 +248,7 @@ impl Reconciler for Cloud {
             name: meta.name.clone().unwrap_or_default(),
             is_wanted: facts.is_wanted,
             is_marked: facts::annotation(&facts.service, MARK).is_some(),
+            is_shown: !facts::published_addresses(&facts.service).is_empty(),
             address: facts
                 .service
                 .spec
@@ -283,15 +287,8 @@ impl Reconciler for Cloud {
     fn plan(&self, intent: &Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Write> {
         let mut state = self.state.lock().unwrap();
         let name = intent.name.clone();
-        let settled = |ip_mode| {
-            let ip = Some("198.51.100.7".to_owned());
-            Answer::Settled(LoadBalancerStatus {
-                ingress: vec![Ingress {
-                    ip,
-                    ip_mode,
-                    ..Ingress::default()
-                }],
-            })
+        let status = |ip_mode| LoadBalancerStatus {
+            ingress: vec![Ingress::address("198.51.100.7", ip_mode)],
         };
         let (steps, has_one_lane) = (state.steps_of_a_change.max(1), state.has_one_lane);
         let all = |steps| Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()));
@@ -340,6 +337,9 @@ impl Reconciler for Cloud {
                 }))
             }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
+            (true, Some(_)) if state.shows_early && !intent.is_shown => one(LoadBalancerStep::Kube(
+                KubeWrite::PublishStatus(status(state.ip_mode)),
+            )),
             (true, Some(nodes)) if state.never_settles || !state.ignores_nodes && *nodes != intent.nodes => {
                 one(LoadBalancerStep::Cloud(Write::SetNodes {
                     name,
@@ -349,7 +349,7 @@ impl Reconciler for Cloud {
             (true, Some(_)) if !intent.is_marked => one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(
                 vec![(MARK.into(), Some("yes".into()))],
             ))),
-            (true, Some(_)) => settled(state.ip_mode),
+            (true, Some(_)) => Answer::Settled(status(state.ip_mode)),
         };
         if let Answer::Settled(status) = &answer
             && intent.is_wanted

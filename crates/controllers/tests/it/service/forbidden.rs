@@ -104,3 +104,18 @@ async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
         .await;
     assert_eq!(world.cloud.balancer(&uid), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_be_shown_early_is_shown_before_the_rest_is_written() {
+    let mut world = World::new(&["a"]);
+    world.cloud.set(|cloud| cloud.shows_early = true);
+    forbid(&world);
+    world.start();
+    world.add_service("web");
+    world.pass(seconds(10)).await;
+    assert!(!world.reasons("web").contains(&"EnsuredLoadBalancer".to_owned()));
+    assert_eq!(world.address("web").as_deref(), Some("198.51.100.7"));
+    world.api.faults().clear();
+    world.settled("web").await;
+    assert_eq!(world.conflicts(), 0);
+}

@@ -25,6 +25,7 @@ pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending],
         let mut learned = match answer {
             Ok(Job::Done(made)) => {
                 learn::done(observed, &pending.step, made.or(pending.makes.clone()));
+                observed.memory.own.written = Some(Instant::now());
                 continue;
             }
             Ok(Job::Failed(error)) => refused(client, identity, observed, &pending.step, &error).await,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::load_balancer::claim::AddressRequest;
-use crate::load_balancer::objects::{NewRule, PublicIpId, Rule, RuleId, VirtualMachineId};
+use crate::load_balancer::objects::{PublicIpId, RuleId, VirtualMachineId};
 use crate::load_balancer::observe::released::Released;
 
 /// What the process knew of a Service when a look began, and what the look took: no fact of the cloud. Each look from the beginning
@@ -31,11 +31,4 @@ pub(crate) struct Known {
     pub(crate) persons: BTreeSet<PublicIpId>,
     /// How many calls the reading took.
     pub(crate) calls: usize,
-}
-
-impl Known {
-    /// Whether a rule has the port of a new one, and is to go. No server that is known takes both.
-    pub(crate) fn is_in_the_way(&self, rule: &Rule, new: &NewRule) -> bool {
-        rule.at() == new.at() && !rule.state.is_going() && self.unwanted.contains(&rule.id)
-    }
 }

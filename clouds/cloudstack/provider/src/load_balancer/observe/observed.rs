@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{JobId, Made, NetworkId, PublicIpId, RuleId, VirtualMachineId};
+use bowline_plan::RefusedBy;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -330,10 +331,25 @@ pub(crate) enum Fact {
     Now(Timestamp),
 }
 
+/// Whether the API refused the same before in this process, for what it asks or for what has been taken away since.
+pub(crate) fn was_refused(seen: &Seen, step: &CloudStep) -> bool {
+    let mut refusals = seen.memory.refusals.tried_again();
+    refusals.any(|(known, why)| known.is_same(step) && why.by == RefusedBy::Cloud)
+}
+
+/// Whether a rule has the port of a new one, and is to go: it is not wanted, or the new one was refused before, when it was gone. No
+/// server that is known takes both.
+pub(crate) fn is_in_the_way(seen: &Seen, rule: &Rule, new: &NewRule) -> bool {
+    let goes = || {
+        let is_unwanted = seen.memory.own.known.unwanted.contains(&rule.id);
+        is_unwanted || (rule.name == new.name && was_refused(seen, &CloudStep::CreateRule(new.clone())))
+    };
+    rule.at() == new.at() && !rule.state.is_going() && goes()
+}
+
 /// Whether the Service itself has a rule in the way of a new one.
 pub(crate) fn conflict(seen: &Seen, new: &NewRule) -> Option<Fact> {
-    let known = &seen.memory.own.known;
-    let is_there = seen.rules.iter().any(|rule| known.is_in_the_way(rule, new));
+    let is_there = seen.rules.iter().any(|rule| is_in_the_way(seen, rule, new));
     is_there.then(|| Fact::TakesOneRule(new.address.id.clone(), new.public_port))
 }
 
@@ -341,13 +357,26 @@ pub(crate) fn conflict(seen: &Seen, new: &NewRule) -> Option<Fact> {
 pub(crate) fn see(seen: &mut Seen, fact: Fact) {
     let Seen { observed, memory } = seen;
     let own = &mut memory.own;
-    match own.known.released.lay_over(fact) {
+    let released = &own.known.released;
+    match fact {
         Fact::Abilities(abilities) => observed.abilities = Some(abilities),
         Fact::Instances(instances) => observed.instances = Some(instances),
         Fact::Network(id, network) => drop(observed.networks.insert(id, network)),
-        Fact::Address(id, address) => drop(observed.addresses.insert(id, address)),
-        Fact::LookedUp(ip, found) => drop(observed.looked_up.insert(ip, found)),
-        Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
+        Fact::Address(id, address) => {
+            let address = address.filter(|_| !released.has(&id));
+            observed.addresses.insert(id, address);
+        }
+        // It may be a person's by now, or the Service asks for it again.
+        Fact::LookedUp(ip, mut found) => {
+            for address in found.iter_mut().filter(|it| released.is_late(&it.address.id)) {
+                address.state = AddressState::Free;
+            }
+            observed.looked_up.insert(ip, found);
+        }
+        Fact::Recovered(network, mut found) => {
+            found.retain(|address| !released.is_late(&address.address.id));
+            observed.recovered.insert(network, found);
+        }
         Fact::RulesOfOthers(address, rules) => drop(observed.rules_of_others.insert(address, rules)),
         Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
         Fact::Neighbours(network, found) => drop(observed.neighbours.insert(network, found)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
-use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
+use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, RuleId, WallClock};
 use futures::future::join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ use crate::load_balancer::observe::known::Known;
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::{firewall_of, members_of, saying};
 use crate::load_balancer::observe::observed::{Fact, Need, Observed, Pending, Seen, see};
-use crate::load_balancer::observe::released::{Releases, releasing, rules_on};
+use crate::load_balancer::observe::released::Releases;
 use crate::load_balancer::observe::remembered::Remembered;
 use crate::load_balancer::observe::rules::BalancerRules;
 use crate::load_balancer::observe::times::{INHERITED, LOOK, PATIENCE, STUCK};
@@ -112,7 +112,7 @@ impl Reads {
             None => {
                 let underway = self.underway.with(&intent.identity().name, |jobs| jobs.clone());
                 let Some(pending) = underway else {
-                    return self.all(intent, memory).await;
+                    return self.all(intent, memory, Vec::new()).await;
                 };
                 memory.own.inherits_since = Some(Instant::now());
                 Observed {
@@ -129,13 +129,16 @@ impl Reads {
         (self.clock)()
     }
 
-    /// Everything that the decision needs, from the beginning.
+    /// Everything that the decision needs, from the beginning, with these jobs under way.
     async fn all(
         &self,
         intent: &Intent,
         mut memory: Memory<Remembered, CloudStep>,
+        pending: Vec<Pending>,
     ) -> Result<Seen, CloudError> {
-        let (observed, known) = self.beginning(intent).await?;
+        let (mut observed, known) = self.beginning(intent).await?;
+        memory.own.rules.lay_over(&mut observed.rules, |rule| &rule.id);
+        observed.pending = pending;
         memory.own.known = known;
         if let Intent::Wanted(wanted) = intent {
             self.closed.with(&wanted.identity.uid, |kept| {
@@ -237,8 +240,8 @@ impl Reads {
                 });
             }
             Learned::Gone => {
-                if let CloudStep::Release { address, .. } = step {
-                    self.releases.gone(uid, &address.id, rules_on(seen, &address.id));
+                if let Some((id, rules)) = releasing(seen, step) {
+                    self.releases.gone(uid, &id, rules);
                 }
             }
             Learned::Failed(failure) if step.takes_away() && !failure.is_definite => {
@@ -249,15 +252,15 @@ impl Reads {
         }
     }
 
-    /// Whether jobs of an earlier sync are waited for longer. What is to go is listed as if it stayed until its job begins. And a
-    /// Service without a rule can do nothing before its address is there.
+    /// Whether jobs of an earlier sync are waited for longer, and nothing else is read. A Service without a rule can do nothing before its
+    /// address is there.
     async fn is_worth_waiting(
         &self,
         name: &str,
         jobs: &[Pending],
         waited: Duration,
     ) -> Result<bool, CloudError> {
-        if waited < INHERITED || jobs.iter().any(|job| job.step.takes_away()) {
+        if waited < INHERITED {
             return Ok(true);
         }
         let is_acquiring = jobs.iter().any(|job| job.step.address_request().is_some());
@@ -277,13 +280,16 @@ impl Reads {
         if !seen.pending.is_empty() {
             let Identity { uid, name, .. } = intent.identity();
             let jobs = std::mem::take(&mut seen.pending);
-            let releasing = releasing(&jobs, &seen);
+            let releasing: Vec<_> = jobs
+                .iter()
+                .filter_map(|job| releasing(&seen, &job.step))
+                .collect();
             jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
             for (id, rules) in releasing.into_iter().filter(|(id, _)| seen.is_known_absent(id)) {
                 self.releases.gone(uid, &id, rules);
             }
             seen.memory.own.known.released = self.releases.of(uid);
-            self.heard(intent, &jobs, &seen);
+            let failed = self.heard(intent, &jobs, &seen);
             let inherits_since = seen.memory.own.inherits_since;
             let was_inherited = match inherits_since {
                 None => false,
@@ -294,14 +300,21 @@ impl Reads {
                         .await?
                 }
             };
-            let left = (!was_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
+            if was_inherited {
+                seen.observed.pending.retain(|job| job.step.takes_away());
+            }
+            let left = (!seen.pending.is_empty()).then(|| seen.pending.clone());
             self.underway.with(name, |jobs| *jobs = left);
+            // It is asked for again by the schedule, whoever asked for it.
+            if let Some(failed) = failed.filter(|_| was_inherited) {
+                return Err(failed);
+            }
             if was_inherited {
                 seen.memory.own = Remembered {
                     closed: seen.memory.own.closed,
                     ..Remembered::default()
                 };
-                return self.all(intent, seen.memory).await;
+                return self.all(intent, seen.memory, seen.observed.pending).await;
             }
             if inherits_since.is_none() {
                 self.complete(intent, &mut seen).await?;
@@ -330,25 +343,28 @@ impl Reads {
             )));
         }
         seen.memory.own.look_again();
-        self.all(intent, seen.memory).await
+        self.all(intent, seen.memory, Vec::new()).await
     }
 
-    /// Jobs by which an address is acquired came to their end.
-    fn heard(&self, intent: &Intent, jobs: &[Pending], observed: &Seen) {
-        let Some(failure) = &observed.memory.own.failure else {
-            return;
-        };
+    /// Jobs by which an address is acquired came to their end; why the API did not acquire one.
+    fn heard(&self, intent: &Intent, jobs: &[Pending], observed: &Seen) -> Option<CloudError> {
+        let failure = observed.memory.own.failure.as_ref()?;
         let uid = &intent.identity().uid;
+        let mut failed = None;
         for pending in jobs {
             if let Some(request) = pending.step.address_request()
                 && observed.pending.iter().all(|left| left.job != pending.job)
             {
                 match failure.is_definite {
-                    true => self.address_requests.failed(uid, &request),
+                    true => {
+                        self.address_requests.failed(uid, &request);
+                        failed = Some(failure.error.clone());
+                    }
                     false => self.address_requests.asked(uid, &request),
                 }
             }
         }
+        failed
     }
 
     /// Reads until the decision has all that it needs.
@@ -499,4 +515,13 @@ impl Reads {
         }
         Ok(Some(wire::network(&network, name)))
     }
+}
+
+/// The address that a step releases, and the Service's rules that go with it.
+fn releasing(seen: &Seen, step: &CloudStep) -> Option<(PublicIpId, Vec<RuleId>)> {
+    let CloudStep::Release { address, .. } = step else {
+        return None;
+    };
+    let rules = seen.rules.iter().filter(|rule| rule.address.id == address.id);
+    Some((address.id.clone(), rules.map(|rule| rule.id.clone()).collect()))
 }

@@ -7,8 +7,8 @@ use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
 use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::{firewall_of, members_of, rules_of};
-use crate::load_balancer::observe::observed::{Fact, Seen, conflict};
-use crate::load_balancer::observe::verdict::{verdict, was_refused};
+use crate::load_balancer::observe::observed::{Fact, Seen, conflict, was_refused};
+use crate::load_balancer::observe::verdict::verdict;
 use crate::load_balancer::observe::wire;
 use crate::load_balancer::step::{CloudStep, Opening, RuleChange};
 

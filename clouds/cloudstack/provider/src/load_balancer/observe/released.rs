@@ -3,16 +3,14 @@
 //! An ID outlives the release of its address: whoever acquires the address next gets the same one. So what a list that is late shows as the
 //! Service's may be somebody else's by now, and an address is not released twice, however long it is listed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bowline_cloud_provider::Kept;
 use tokio::time::Instant;
 
 use crate::load_balancer::claim::Subject;
-use crate::load_balancer::objects::{AddressState, PublicIpId, Rule, RuleId};
-use crate::load_balancer::observe::observed::{Fact, Pending, Seen};
+use crate::load_balancer::objects::{PublicIpId, Rule, RuleId};
 use crate::load_balancer::observe::times::BEHIND;
-use crate::load_balancer::step::CloudStep;
 
 /// The addresses that Services gave back, by their UID.
 #[derive(Debug, Default)]
@@ -60,25 +58,6 @@ impl Releases {
     }
 }
 
-/// Which of these jobs release an address, and the rules that go with it.
-pub(super) fn releasing(jobs: &[Pending], seen: &Seen) -> Vec<(PublicIpId, BTreeSet<RuleId>)> {
-    let released = jobs.iter().filter_map(|job| match &job.step {
-        CloudStep::Release { address, .. } => Some(address.id.clone()),
-        _ => None,
-    });
-    let with_rules = |id: PublicIpId| {
-        let rules = rules_on(seen, &id);
-        (id, rules)
-    };
-    released.map(with_rules).collect()
-}
-
-/// The Service's rules on an address.
-pub(super) fn rules_on(seen: &Seen, id: &PublicIpId) -> BTreeSet<RuleId> {
-    let rules = seen.rules.iter().filter(|rule| rule.address.id == *id);
-    rules.map(|rule| rule.id.clone()).collect()
-}
-
 impl Released {
     /// Hides the rules that went with an address as long as a list may be behind; whether there were any. After that the server is one
     /// that leaves them, and they are deleted.
@@ -94,26 +73,15 @@ impl Released {
         rules.len() < count
     }
 
-    /// What was read, without what is not the Service's any more. An address that is asked for by its text may be a person's by now.
-    pub(super) fn lay_over(&self, fact: Fact) -> Fact {
-        let is_behind = |id: &PublicIpId| {
-            self.addresses
-                .get(id)
-                .is_some_and(|since| since.elapsed() < BEHIND)
-        };
-        match fact {
-            Fact::Address(id, _) if self.addresses.contains_key(&id) => Fact::Address(id, None),
-            Fact::LookedUp(ip, mut found) => {
-                for address in found.iter_mut().filter(|it| is_behind(&it.address.id)) {
-                    address.state = AddressState::Free;
-                }
-                Fact::LookedUp(ip, found)
-            }
-            Fact::Recovered(network, mut found) => {
-                found.retain(|address| !is_behind(&address.address.id));
-                Fact::Recovered(network, found)
-            }
-            fact => fact,
-        }
+    /// Whether an address is not the Service's any more, whatever is listed under its ID.
+    pub(super) fn has(&self, id: &PublicIpId) -> bool {
+        self.addresses.contains_key(id)
+    }
+
+    /// Whether a list may still show it as it was.
+    pub(super) fn is_late(&self, id: &PublicIpId) -> bool {
+        self.addresses
+            .get(id)
+            .is_some_and(|since| since.elapsed() < BEHIND)
     }
 }

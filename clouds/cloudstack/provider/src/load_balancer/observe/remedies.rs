@@ -39,6 +39,9 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
         (CloudStep::Associate(_), _) => refusal.with_remedy(
             "make room for another public IP, or have it allowed; it is asked for again from time to time, and at once when the service changes",
         ),
+        (CloudStep::ChangeRule(_, RuleChange::Delete(_) | RuleChange::Unassign(_)) | CloudStep::Close(_), _) => refusal.with_remedy(
+            "let the API keys do it, or do it by hand; it is tried again from time to time",
+        ),
         _ => refusal.with_remedy("change what the service asks for; the same is tried again from time to time"),
     }
 }

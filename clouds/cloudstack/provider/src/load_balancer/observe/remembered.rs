@@ -12,6 +12,7 @@ use crate::load_balancer::objects::{
 use crate::load_balancer::observe::failures::{CloseAttempts, Failure};
 use crate::load_balancer::observe::known::Known;
 use crate::load_balancer::observe::on_the_way::OnTheWay;
+use crate::load_balancer::observe::times::BEHIND;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -44,6 +45,8 @@ pub(crate) struct Remembered {
     pub(crate) takes_one_rule: BTreeSet<(PublicIpId, u16)>,
     /// Firewall rules that were closed; those for which others were to come are opened again if these are refused.
     pub(crate) closed: Vec<(FirewallId, FirewallRule)>,
+    /// When the last write had its effect: a list may be behind it for a while.
+    pub(crate) written: Option<Instant>,
     /// Rules as they were written.
     pub(crate) rules: Recent<RuleId, Rule>,
     /// What was opened and closed in firewalls.
@@ -73,7 +76,15 @@ impl Remembered {
     /// Everything is looked at again while something is waited for.
     pub(super) fn look_again(&mut self) {
         let before = std::mem::take(self);
+        let is_behind = before.written.is_some_and(|since| since.elapsed() < BEHIND);
+        let (rules, firewalls) = match is_behind {
+            true => (before.rules, before.firewalls),
+            false => Default::default(),
+        };
         *self = Self {
+            written: before.written,
+            rules,
+            firewalls,
             on_the_way: before.on_the_way,
             made: before.made,
             close_attempts: before.close_attempts.rested(),
@@ -113,6 +124,7 @@ impl Remembered {
         before.rules.lay_over(rules, |rule| &rule.id);
         listed.iter().for_each(|id| before.rules.forget(id));
         *self = Self {
+            written: before.written,
             rules: before.rules,
             firewalls: before.firewalls,
             close_attempts: before.close_attempts.rested(),

@@ -3,20 +3,20 @@
 //! A refusal is remembered (decision 0031), and costs the other steps nothing. So is whatever fails when something that works was
 //! taken away for the step: that comes back, and is not taken away again at once. A conflict about a port costs the others nothing
 //! either, nor does what failed in the cloud (530) when members or an opening were added to a rule: it is held back until the next
-//! reconcile, and the rest serves. Whoever has the port may be gone by then. A rule that fails so takes a first build back.
+//! reconcile, and the rest serves. Whoever has the port may be gone by then. A rule that fails so takes a first build back, with the address that
+//! was acquired for it a moment ago.
 //!
 //! An address is not acquired by halves: what was claimed for it is taken back after a failure. That an address is refused is
 //! remembered all the same, so that it is not claimed and taken back at each try.
 
 use bowline_cloud_provider::ErrorKind;
 use bowline_cloudstack_client::{ApiError, Class};
-use bowline_plan::RefusedBy;
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::FirewallRule;
 use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::learn::Learned;
-use crate::load_balancer::observe::observed::Seen;
+use crate::load_balancer::observe::observed::{Seen, was_refused};
 use crate::load_balancer::observe::remedies::{is_second, refusal};
 use crate::load_balancer::step::{CloudStep, RuleChange};
 
@@ -35,9 +35,12 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
             let mut replaced = identity.replaced.iter();
             let takes_a_place = replaced.any(|before| before.at() == new.at() && before != new);
             let is_second = is_conflict && is_second(observed, new);
+            // Not one that comes back: while it is away, no other port loses its rule. Nor in a first build.
+            let comes_back = identity.replaced.iter().any(|before| before.at() == new.at());
+            let is_alone = !comes_back && observed.memory.own.made.address.is_none();
             (
                 takes_a_place || is_second || failure.error.is_definite(),
-                is_conflict,
+                is_conflict || (is_trouble && is_alone),
             )
         }
         CloudStep::Open(new) => {
@@ -63,12 +66,6 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
     } else {
         Learned::Failed(failure)
     }
-}
-
-/// Whether the API refused the same before in this process, for what it asks or for what has been taken away since.
-pub(crate) fn was_refused(observed: &Seen, step: &CloudStep) -> bool {
-    let mut refusals = observed.memory.refusals.tried_again();
-    refusals.any(|(known, why)| known.is_same(step) && why.by == RefusedBy::Cloud)
 }
 
 /// A failed write. It is definite if the API itself says so; that it has too much to do is no word about the write.

@@ -74,6 +74,8 @@ pub(super) struct Builder<'a> {
     /// Why not all members are there that are wanted. The ports serve by the others.
     pub(super) left_out: Vec<Refusal>,
     pub(super) settled: Option<LoadBalancerStatus>,
+    /// What the status shows before anything else is written.
+    pub(super) publish: Option<LoadBalancerStatus>,
     /// When to look again once it is settled.
     pub(super) again: Option<Duration>,
 }
@@ -95,6 +97,7 @@ impl<'a> Builder<'a> {
             shortfalls: Vec::new(),
             left_out: Vec::new(),
             settled: None,
+            publish: None,
             again: None,
         }
     }
@@ -360,7 +363,7 @@ impl<'a> Builder<'a> {
 
     /// Whether anything is to be written, to the cloud or on the Service.
     pub(super) fn has_writes(&self) -> bool {
-        !self.steps.is_empty() || !self.annotations().is_empty()
+        !self.steps.is_empty() || !self.annotations().is_empty() || self.publish.is_some()
     }
 
     /// Whether there is nothing to do so far, and nothing is under way.
@@ -381,6 +384,8 @@ impl<'a> Builder<'a> {
         if !annotations.is_empty() {
             // Alone: it is done at once, and what comes after it shall not overtake jobs of the same wave.
             steps = vec![LoadBalancerStep::Kube(KubeWrite::AnnotateService(annotations))];
+        } else if let Some(status) = self.publish {
+            steps = vec![LoadBalancerStep::Kube(KubeWrite::PublishStatus(status))];
         }
         let wait = |after, reason: String| Answer::Wait { after, reason };
         let look_again = |reason: &str| Answer::LookAgain {

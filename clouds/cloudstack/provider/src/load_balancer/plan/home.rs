@@ -228,6 +228,12 @@ fn network(
     Ok(Arc::clone(network))
 }
 
+/// Whether the Service's status shows the balancer at an address.
+pub(super) fn is_shown(wanted: &Wanted, at: &AddressRef) -> bool {
+    let shown = wanted.hostname.as_ref().unwrap_or(&at.ip);
+    wanted.identity.published.contains(shown)
+}
+
 /// Removes what the balancer has at other addresses: it has moved.
 pub(super) fn leave_others(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home) {
     let rules = plan.observed.rules.iter();
@@ -246,8 +252,7 @@ pub(super) fn tidy_claim(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home) -
     let (identity, claim, at) = (&wanted.identity, &wanted.identity.claim, &home.address);
     any_address::adopt(plan, STUCK)?;
     let observed = plan.observed;
-    let shown = wanted.hostname.as_ref().unwrap_or(&at.ip);
-    let is_shown = identity.published.contains(shown);
+    let is_shown = is_shown(wanted, at);
     // What was asked for and may still come stays claimed, and is looked for once more.
     let comes_within = |claimed: &Claimed| evidence::comes_within(identity, observed, claimed);
     let mut left = Vec::new();

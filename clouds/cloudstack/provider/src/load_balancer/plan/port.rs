@@ -9,7 +9,7 @@ use crate::load_balancer::intent::{Identity, Port, Wanted};
 use crate::load_balancer::members::Members;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::{Filtering, FirewallId, NewRule, Rule, RuleState};
-use crate::load_balancer::observe::observed::{Need, Unread};
+use crate::load_balancer::observe::observed::{Need, Unread, is_in_the_way};
 use crate::load_balancer::plan::builder::{Builder, Stop};
 use crate::load_balancer::plan::home::Home;
 use crate::load_balancer::plan::members::{self, no_hosts};
@@ -215,8 +215,8 @@ impl<'a> At<'a> {
     }
 
     /// Deletes rules, the best of which is made anew as the port's. The port stays open, and what was there is written down
-    /// first. Rules for another protocol are deleted only if the API takes the port's rule beside them no more than in their place: it
-    /// may refuse that for what it is.
+    /// first. Where the API may refuse the port's rule for what it is, as one for another protocol or one that it refused before, the rules
+    /// are deleted only if it takes that rule beside them no more than in their place.
     fn replace(self, plan: &mut Builder<'_>, rules: &[&Rule]) -> Result<(), Stop> {
         let home = self.home;
         // What takes its place has to be possible.
@@ -227,7 +227,7 @@ impl<'a> At<'a> {
             return Err(no_hosts(members).into());
         }
         let new = self.new_rule();
-        let is_in_the_way = |rule: &&Rule| plan.own().known.is_in_the_way(rule, &new);
+        let is_in_the_way = |rule: &&Rule| is_in_the_way(plan.observed, rule, &new);
         let port = (home.address.id.clone(), self.port.port);
         // What is noted was decided on by an earlier look.
         let is_noted = self.is_replaced() || plan.own().takes_one_rule.contains(&port);

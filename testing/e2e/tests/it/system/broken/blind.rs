@@ -119,7 +119,7 @@ fn more() -> Vec<Case> {
                     });
                 })
             },
-            "only clients of 10.0.0.0/8 are let in",
+            "asks that only clients of 10.0.0.0/8 be let in",
             "spec.loadBalancerSourceRanges",
         ),
         (
