@@ -28,10 +28,39 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
 /// The same, where only a text is left of a failure.
 #[must_use]
 pub fn about_text(text: &str) -> Option<&'static str> {
-    let is_refused = text.contains("401") || text.contains("Unauthorized");
+    // The last one is how CloudStack says it.
+    let words = ["401", "Unauthorized", "verify user credentials"];
+    let is_refused = words.iter().any(|word| text.contains(word));
     about_certificate(text).or_else(|| is_refused.then_some(UNAUTHENTICATED))
 }
 
 fn about_certificate(text: &str) -> Option<&'static str> {
     text.contains("invalid peer certificate").then_some(UNTRUSTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_login_a_denial_and_an_unknown_certificate_have_remedies_of_their_own() {
+        let certificate = "GET /v3: invalid peer certificate: UnknownIssuer";
+        for (kind, text, advice) in [
+            (
+                ErrorKind::Unauthenticated,
+                "401 Unauthorized",
+                Some(UNAUTHENTICATED),
+            ),
+            (ErrorKind::Denied, "403 Forbidden", Some(DENIED)),
+            (ErrorKind::Exhausted, "quota", Some(LIMIT)),
+            (ErrorKind::Transient, certificate, Some(UNTRUSTED)),
+            (ErrorKind::Transient, "503", None),
+        ] {
+            assert_eq!(about(kind, text), advice, "{text}");
+        }
+        assert_eq!(about_text(certificate), Some(UNTRUSTED));
+        let cloudstack = "unable to verify user credentials and/or request signature";
+        assert_eq!(about_text(cloudstack), Some(UNAUTHENTICATED));
+        assert_eq!(about_text("503 Service Unavailable"), None);
+    }
 }

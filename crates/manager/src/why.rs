@@ -296,7 +296,9 @@ impl<'a> Failure<'a> {
     /// Who has to do what about a reason of the condition.
     fn remedy(&self, now: Timestamp) -> &'static str {
         match self.reason {
-            "refused" | "invalid" => "whoever owns the Service changes what the text names",
+            "refused" | "invalid" => {
+                "whoever the text names does what it says; if it names nobody, whoever owns the Service changes what it names"
+            }
             "denied" if self.text.contains(advice::UNAUTHENTICATED) => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
             }

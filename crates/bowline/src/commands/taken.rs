@@ -169,7 +169,7 @@ impl Taken {
             self.variables.push((name, value));
         } else if name.to_ascii_uppercase().ends_with("_PROXY") {
             self.sources.push(format!(
-                "but not {name}: this computer goes its own way to the cloud, so run the command in the pod to try the manager's"
+                "but not {name}: this computer goes its own way to the cloud, and what is run in the pod goes the manager's"
             ));
         }
     }

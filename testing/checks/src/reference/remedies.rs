@@ -34,6 +34,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--enable",
     "--hostname-override",
     "--list",
+    "--node-ip",
     "--previous",
     "--provider-id",
     "--register-with-taints",

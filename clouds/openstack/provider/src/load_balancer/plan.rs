@@ -421,7 +421,7 @@ impl<'a> Existing<'a> {
             let port = listener.protocol_port;
             let refusal = Refusal::new(format!("the listener port {port} already exists"));
             let else_helps = format!(
-                "listener {} ({}) of load balancer {} has it: choose another port or load balancer",
+                "listener {} ({}) of load balancer {} has it: choose another port or load balancer; if the manifest was copied, remove the annotation loadbalancer.openstack.org/load-balancer-id",
                 listener.id, listener.name, self.balancer.id
             );
             let identity = &self.wanted.identity;
