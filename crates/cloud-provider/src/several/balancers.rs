@@ -208,19 +208,29 @@ impl Balancers {
         }
     }
 
+    /// A cloud that cannot be read is told of as [`Standing::Unread`](crate::orphans::Standing::Unread), unless none can be.
     async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
-        let mut all = Vec::new();
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
         for (index, cloud) in self.clouds.iter().enumerate() {
             let facts = OrphanFacts {
                 services: services_of(&cloud.classes, &facts.services),
                 ..facts.clone()
             };
-            let marked = cloud.load_balancer.marked(&facts).await;
-            let marked = marked.map_err(|error| said_by(self.name(index), error))?;
+            let marked = match cloud.load_balancer.marked(&facts).await {
+                Ok(marked) => marked,
+                Err(error) => {
+                    all.push(Found::unread(cloud.name, &error));
+                    errors.push(said_by(self.name(index), error));
+                    continue;
+                }
+            };
             lock(&self.found).extend(marked.iter().map(|found| (found.id.clone(), index)));
             all.extend(marked);
         }
-        Ok(all)
+        match errors.len() == self.clouds.len() {
+            true => Err(errors.swap_remove(0)),
+            false => Ok(all),
+        }
     }
 }
 
