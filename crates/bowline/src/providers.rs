@@ -13,6 +13,7 @@ use bowline_cloud_provider::several::{Cloud, Several};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_kube_io::Dates;
 use bowline_manager::FencingGate;
+use bowline_manager::doctor::Refused;
 use prometheus_client::registry::Registry;
 
 use crate::args::{self, CloudOptions, ProviderOptions};
@@ -47,7 +48,7 @@ pub struct Site {
     pub shown: Shown,
     /// Is told what time it is at the cloud.
     pub dates: Dates,
-    /// Whether the manager starts although a cloud refuses to answer what is asked first: other clouds are to be served.
+    /// Whether it goes on although a cloud refuses to answer what is asked first: there are other clouds.
     pub starts_anyway: bool,
     /// Configuration files that are here, and not on a disk.
     pub copies: Vec<Copied>,
@@ -75,6 +76,8 @@ pub struct InForce {
     pub settings: Vec<ShownSetting>,
     /// What a person should look at all the same.
     pub remarks: Vec<String>,
+    /// The clouds that refuse the start, where the others go on without them.
+    pub refused: Vec<Refused>,
 }
 
 /// Where a provider's configuration is told.
@@ -90,6 +93,14 @@ impl Shown {
         let in_force = shown.get_or_insert_default();
         in_force.settings.extend(settings);
         in_force.remarks.extend(remarks);
+    }
+
+    fn refuse(&self, cloud: &str, error: &dyn Error) {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.get_or_insert_default().refused.push(Refused {
+            cloud: cloud.to_owned(),
+            why: error.to_string(),
+        });
     }
 
     /// The configuration; `None` if it cannot be used.
@@ -405,6 +416,7 @@ impl Site {
     fn or_go_on<T, E: Error>(&self, provider: &str, answer: Result<T, E>, otherwise: T) -> Result<T, E> {
         match answer {
             Err(error) if self.starts_anyway => {
+                self.shown.refuse(provider, &error);
                 tracing::error!(
                     provider,
                     err = %error,

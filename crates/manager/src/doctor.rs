@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service, ServiceClasses,
-    ServiceKey, ServiceList,
+    CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service,
+    ServiceClasses, ServiceKey, ServiceList,
 };
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
@@ -162,18 +162,49 @@ impl Progress {
 pub enum Cloud {
     /// It was built, in this time; some clouds have been asked for something by then.
     Built(Arc<dyn CloudProvider>, Duration),
+    /// The same, of several clouds without these, which refused.
+    Partly(Arc<dyn CloudProvider>, Duration, Vec<Refused>),
     /// The cloud refused, or could not be asked.
     Refused(String),
     /// The configuration cannot be used, for this reason.
     Unusable(String),
 }
 
+/// One of several clouds, which refuses what is asked of it first.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// Its name.
+    pub cloud: String,
+    /// What it answered.
+    pub why: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.cloud, self.why)
+    }
+}
+
 impl Cloud {
     fn provider(&self) -> Option<&dyn CloudProvider> {
         match self {
-            Self::Built(provider, _) => Some(&**provider),
+            Self::Built(provider, _) | Self::Partly(provider, ..) => Some(&**provider),
             Self::Refused(_) | Self::Unusable(_) => None,
         }
+    }
+
+    fn refused(&self) -> &[Refused] {
+        match self {
+            Self::Partly(_, _, refused) => refused,
+            Self::Built(..) | Self::Refused(_) | Self::Unusable(_) => &[],
+        }
+    }
+
+    /// Whether an error is no more than what a cloud that refuses answers to everything: it begins with the name of that cloud.
+    fn is_of_refused(&self, error: &CloudError) -> bool {
+        let rest = |refused: &Refused| error.message().strip_prefix(refused.cloud.as_str());
+        let mut all = self.refused().iter().filter_map(rest);
+        all.any(|rest| rest.starts_with(": "))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts};
+use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts, Standing};
 use bowline_cloud_provider::{
     CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceList, ServicesView, facts,
 };
@@ -44,6 +44,8 @@ pub struct Survey {
     pub removals: Vec<Planned>,
     /// What stays.
     pub others: Vec<Found>,
+    /// The clouds that could not be read, of several.
+    pub unread: Vec<Found>,
     /// When it was looked.
     pub now: jiff::Timestamp,
 }
@@ -150,10 +152,12 @@ impl Search {
             let (again, _) = again.map_err(|error| format!("reading the cloud: {error}"))?;
             removals = both(removals, again);
         }
+        let (unread, others) = others.into_iter().partition(|it| it.standing == Standing::Unread);
         Ok(Survey {
             cluster: self.name(&facts),
             removals,
             others,
+            unread,
             now: facts.now,
         })
     }

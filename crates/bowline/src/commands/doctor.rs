@@ -137,7 +137,7 @@ pub async fn checks(
     let options = &reading.options;
     let cloud = build(&reading, &mut checks).await;
     checks.push(match &cloud {
-        Cloud::Built(provider, _) => controllers(options, &**provider),
+        Cloud::Built(provider, _) | Cloud::Partly(provider, ..) => controllers(options, &**provider),
         Cloud::Refused(_) | Cloud::Unusable(_) => CONTROLLERS.skipped("there is no provider"),
     });
     checks.push(match &options.serving {
@@ -214,8 +214,13 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
     let shown = site.shown.take();
     match (built, shown) {
         (Ok(Ok(provider)), shown) => {
-            checks.push(usable(shown.unwrap_or_default()));
-            Cloud::Built(provider, begun.elapsed())
+            let mut shown = shown.unwrap_or_default();
+            let refused = std::mem::take(&mut shown.refused);
+            checks.push(usable(shown));
+            match refused.is_empty() {
+                true => Cloud::Built(provider, begun.elapsed()),
+                false => Cloud::Partly(provider, begun.elapsed(), refused),
+            }
         }
         (Ok(Err(ProviderError::Init { source, .. })), Some(shown)) => {
             checks.push(usable(shown));
@@ -234,7 +239,10 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
 }
 
 /// What is in force of a configuration that can be used, and what somebody should look at.
-fn usable(InForce { settings, remarks }: InForce) -> Check {
+fn usable(shown: InForce) -> Check {
+    let InForce {
+        settings, remarks, ..
+    } = shown;
     let settings = settings.into_iter();
     let settings = settings.map(|it| format!("{} = {} ({})", it.name, it.value, it.origin));
     let check = match remarks.is_empty() {
@@ -338,6 +346,7 @@ mod tests {
         let check = usable(InForce {
             settings: settings.clone(),
             remarks: vec!["`regoin` is not known".to_owned()],
+            refused: Vec::new(),
         });
         assert_eq!(check.outcome, Outcome::Warning);
         assert_eq!(
@@ -347,6 +356,7 @@ mod tests {
         let check = usable(InForce {
             settings,
             remarks: Vec::new(),
+            refused: Vec::new(),
         });
         assert_eq!(check.outcome, Outcome::Ok);
     }

@@ -61,12 +61,17 @@ async fn search_and_delete(
         OutputForm::Json => render_json(&survey) + "\n",
     };
     let was_shown = super::print(&text) == exit::SUCCESS;
+    let is_whole = survey.unread.is_empty();
     if survey.removals.is_empty() {
-        return Ok(if was_shown { exit::SUCCESS } else { exit::FAILURE });
+        return Ok(if was_shown && is_whole {
+            exit::SUCCESS
+        } else {
+            exit::FAILURE
+        });
     }
     if !orphans.deletes {
         reading::talk("nothing was deleted: --delete asks, and deletes the orphans");
-        return Ok(exit::TO_DO);
+        return Ok(if is_whole { exit::TO_DO } else { exit::FAILURE });
     }
     if !was_shown {
         return Err("the plan could not be shown, so nothing was deleted".to_owned());
@@ -83,7 +88,7 @@ async fn search_and_delete(
     }
     let removed = search.remove(&survey, told_of).await?;
     let is_gone = |it: &Removed| it.why_not.is_none();
-    Ok(if removed.iter().all(is_gone) {
+    Ok(if is_whole && removed.iter().all(is_gone) {
         exit::SUCCESS
     } else {
         exit::FAILURE

@@ -64,8 +64,12 @@ pub async fn plan_reports(
     let kube = reading.kube("plan").await?;
     let site = reading.site(providers::Calls::ToRead);
     let built = providers::build(&options.provider, &site).await;
-    for remark in site.shown.take().unwrap_or_default().remarks {
+    let shown = site.shown.take().unwrap_or_default();
+    for remark in shown.remarks {
         reading::talk(&format!("the cloud's configuration: {remark}"));
+    }
+    for refused in shown.refused {
+        reading::talk(&format!("nothing can be planned in {refused}"));
     }
     let built = built.map_err(|error| error.to_string()).and_then(|provider| {
         let none = || {

@@ -78,7 +78,7 @@ impl Reading {
             seed: self.surroundings.seed,
             shown: providers::Shown::default(),
             dates: self.dates.clone(),
-            starts_anyway: false,
+            starts_anyway: !provider.several.is_empty(),
             copies: self.surroundings.copies.clone(),
         }
     }

@@ -114,7 +114,7 @@ fn is_pod(surroundings: &Surroundings) -> bool {
 
 async fn search(reading: &Reading, cloud: &Cloud, kube: Kube) -> Result<Search, String> {
     match cloud {
-        Cloud::Built(provider, _) => {
+        Cloud::Built(provider, _) | Cloud::Partly(provider, ..) => {
             let name = &reading.options.manager.cluster_name;
             Search::of_cluster(&**provider, kube, name, &reading.holder()).await
         }

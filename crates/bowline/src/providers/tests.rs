@@ -122,6 +122,8 @@ fn a_cloud_that_refuses_the_start_keeps_no_other_from_it() {
     assert_eq!(site.or_go_on("openstack", refused(), "all"), Err(std::fmt::Error));
     site.starts_anyway = true;
     assert_eq!(site.or_go_on("openstack", refused(), "all"), Ok("all"));
+    let told = site.shown.take().unwrap().refused;
+    assert_eq!((told.len(), told[0].cloud.as_str()), (1, "openstack"));
     let answer = Ok::<_, std::fmt::Error>("some");
     assert_eq!(site.or_go_on("openstack", answer, "all"), Ok("some"));
 }

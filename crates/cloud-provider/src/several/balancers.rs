@@ -276,18 +276,26 @@ impl Balancers {
         }
     }
 
+    /// A cloud that cannot be read is told of as [`Standing::Unread`](crate::orphans::Standing::Unread), unless none can be.
     async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
-        let mut all = Vec::new();
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
         for (index, cloud) in self.clouds.iter().enumerate() {
-            let found = cloud
-                .load_balancer
-                .surveyed(&self.orphan_facts(index, facts))
-                .await;
-            let found = found.map_err(|error| said_by(self.name(index), error))?;
+            let found = cloud.load_balancer.surveyed(&self.orphan_facts(index, facts));
+            let found = match found.await {
+                Ok(found) => found,
+                Err(error) => {
+                    all.push(Found::unread(cloud.name, &error));
+                    errors.push(said_by(self.name(index), error));
+                    continue;
+                }
+            };
             lock(&self.found).extend(found.iter().map(|found| (found.id.clone(), index)));
             all.extend(found);
         }
-        Ok(all)
+        match errors.len() == self.clouds.len() {
+            true => Err(errors.swap_remove(0)),
+            false => Ok(all),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::orphans::OrphanFacts;
+use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloud_provider::{
     BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose,
     Service, ServiceFacts, ServiceList, ServicesView,
@@ -80,8 +80,17 @@ pub(super) struct Answers {
     pub(super) of_nodes: Vec<(Arc<Node>, InstanceResult)>,
     /// How long it took; or why there is no listing.
     pub(super) listing: Result<Duration, CloudError>,
+    /// What a cloud answers that refuses everything; the listing is that of the others.
+    refused: Option<CloudError>,
     /// The names of instances that no Node bears, looked for only if one waits for its instance by name.
     pub(super) unborne: Vec<String>,
+}
+
+impl Answers {
+    /// What failed where instances are listed.
+    fn cause(&self) -> Option<&CloudError> {
+        self.refused.as_ref().or(self.listing.as_ref().err())
+    }
 }
 
 /// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it.
@@ -118,12 +127,14 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         return Some(Answers {
             of_nodes: Vec::new(),
             listing: Err(CloudError::transient(no_answer())),
+            refused: None,
             unborne: Vec::new(),
         });
     };
-    let listing = match of_waiting.pop() {
-        Some(Err(error)) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(time),
+    let (listing, refused) = match of_waiting.pop() {
+        Some(Err(error)) if cloud.is_of_refused(&error) => (Ok(time), Some(error)),
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => (Err(error), None),
+        _ => (Ok(time), None),
     };
     let answered = known.into_iter().zip(of_known);
     let of_nodes: Vec<_> = answered.chain(waiting.into_iter().zip(of_waiting)).collect();
@@ -145,6 +156,7 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     Some(Answers {
         of_nodes,
         listing,
+        refused,
         unborne,
     })
 }
@@ -157,7 +169,7 @@ pub(super) async fn checks(
 ) -> Vec<Check> {
     const NO_PROVIDER: &str = "there is no provider";
     let (provider, time) = match &patient.cloud {
-        Cloud::Built(provider, time) => (provider, *time),
+        Cloud::Built(provider, time) | Cloud::Partly(provider, time, _) => (provider, *time),
         Cloud::Refused(error) => {
             return vec![
                 LOGIN.failed(
@@ -189,18 +201,25 @@ pub(super) async fn checks(
         Some(Ok(time)) => INSTANCES.ok(format!("in {}", took(*time))),
         Some(Err(error)) => failed(&INSTANCES, error),
     };
-    let cause = answers.and_then(|answers| answers.listing.as_ref().err());
+    let cause = answers.and_then(Answers::cause);
     let is_served = patient.config.controllers.includes(ControllerName::Service);
     let balanced = match provider.load_balancer() {
         None => LOAD_BALANCERS.ok("the provider makes none, as it is configured"),
         Some(_) if !is_served => LOAD_BALANCERS.ok("not needed: the service controller is switched off"),
-        Some(load_balancer) => match look_up(&load_balancer, objects).await {
+        Some(load_balancer) => match look_up(&load_balancer, patient, objects).await {
             Ok(check) => check,
             Err(error) => failed_besides(&LOAD_BALANCERS, &error, cause),
         },
     };
+    let refused: Vec<String> = patient.cloud.refused().iter().map(ToString::to_string).collect();
     let mut checks = vec![
-        LOGIN.ok(format!("{}, in {}", provider.name(), took(time))),
+        match refused.is_empty() {
+            true => LOGIN.ok(format!("{}, in {}", provider.name(), took(time))),
+            false => LOGIN.failed(
+                refused.join("; "),
+                "follow the text; the manager serves the other clouds meanwhile, and what stands below of all is about these",
+            ),
+        },
         listed,
         balanced,
     ];
@@ -227,7 +246,7 @@ pub(super) async fn billed(
     objects: &Objects,
     answers: Option<&Answers>,
 ) -> Option<Check> {
-    let cause = answers.and_then(|answers| answers.listing.as_ref().err());
+    let cause = answers.and_then(Answers::cause);
     let provider = patient.cloud.provider()?;
     let of = |services: &[Arc<Service>]| BackgroundFacts {
         services: Arc::new(ServiceList {
@@ -278,18 +297,24 @@ pub(super) async fn left_behind(
     answers: Option<&Answers>,
 ) -> Option<Check> {
     let load_balancer = patient.cloud.provider()?.load_balancer()?;
-    let cause = answers.and_then(|answers| answers.listing.as_ref().err());
+    let cause = answers.and_then(Answers::cause);
     let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
         return Some(LEFT_BEHIND.skipped("Services are not read"));
     };
-    let look = async |services: &[Arc<Service>]| {
+    let mut unread = Vec::new();
+    let mut look = async |services: &[Arc<Service>]| {
         let facts = OrphanFacts {
             services: orphans::services(services.to_vec()),
             nodes: objects.nodes().into(),
             cluster: Arc::clone(&objects.cluster),
             now: kube.clock().now(),
         };
-        Ok::<_, CloudError>(find(&load_balancer, &facts).await?.0)
+        let (removals, others) = find(&load_balancer, &facts).await?;
+        unread = others
+            .into_iter()
+            .filter(|it| it.standing == Standing::Unread)
+            .collect();
+        Ok::<_, CloudError>(removals)
     };
     let twice = async {
         let first = look(services).await?;
@@ -311,8 +336,12 @@ pub(super) async fn left_behind(
         Some((Ok(None), _)) => return Some(LEFT_BEHIND.skipped("Services are not read")),
         Some((Ok(Some(left)), _)) => left,
     };
-    if left.is_empty() {
-        return Some(LEFT_BEHIND.ok("`orphans` finds nothing"));
+    let where_not = unread.iter().map(|it| format!(", not looked for in {}", it.id));
+    let where_not: String = where_not.collect();
+    match (left.is_empty(), unread.first()) {
+        (true, None) => return Some(LEFT_BEHIND.ok("`orphans` finds nothing")),
+        (true, Some(_)) => return Some(LEFT_BEHIND.skipped(format!("`orphans` finds nothing{where_not}"))),
+        (false, _) => {}
     }
     let lines = left.iter().map(|(group, _)| {
         let owner = group.first().map(|it| it.owner.to_string());
@@ -325,7 +354,7 @@ pub(super) async fn left_behind(
     Some(
         LEFT_BEHIND
             .warning(
-                format!("{}, and no manager deletes one by itself", left.len()),
+                format!("{}, and no manager deletes one by itself{where_not}", left.len()),
                 "see `orphans`, which deletes them with --delete; a copy of this cluster, or the one that this is a copy of, may use them",
             )
             .with(some_lines(lines.collect())),
@@ -365,7 +394,11 @@ fn failed_besides(topic: &'static Topic, error: &CloudError, cause: Option<&Clou
 }
 
 /// Reads the balancer of one Service, as a reconcile would; of one that is made up if there is none.
-async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Result<Check, CloudError> {
+async fn look_up(
+    load_balancer: &Arc<dyn LoadBalancer>,
+    patient: &Patient<'_>,
+    objects: &Objects,
+) -> Result<Check, CloudError> {
     let view: Arc<dyn ServicesView> = Arc::new(objects.list());
     let balanced = node_set::balanced(objects.nodes(), load_balancer.node_set());
     let wanted = objects
@@ -402,6 +435,7 @@ async fn look_up(load_balancer: &Arc<dyn LoadBalancer>, objects: &Objects) -> Re
         return match timed(session.observe()).await {
             None => Err(CloudError::transient(no_answer())),
             Some((Ok(()), time)) => Ok(LOAD_BALANCERS.ok(format!("{name}, in {}", took(time)))),
+            Some((Err(error), _)) if patient.cloud.is_of_refused(&error) => continue,
             Some((Err(error), _)) => Err(error),
         };
     }

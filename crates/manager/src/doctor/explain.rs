@@ -85,7 +85,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             }
         };
         let (text, remedy) = match &patient.cloud {
-            Cloud::Built(..) => ("", ""),
+            Cloud::Built(..) | Cloud::Partly(..) => ("", ""),
             Cloud::Refused(error) => (
                 error.as_str(),
                 "the manager ends at its start for that, or waits: `doctor` says more",

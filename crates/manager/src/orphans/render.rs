@@ -29,6 +29,9 @@ pub fn render_text(survey: &Survey) -> String {
         0 => writeln!(text, "No orphans of cluster {}", survey.cluster),
         count => writeln!(text, "Orphans of cluster {}: {count}", survey.cluster),
     };
+    for unread in &survey.unread {
+        let _ = writeln!(text, "Not looked for in {}: {}", unread.id, unread.why);
+    }
     for (orphans, plan) in &survey.removals {
         text.push('\n');
         for orphan in orphans {
@@ -109,11 +112,14 @@ pub fn render_json(survey: &Survey) -> String {
         value["standing"] = json!(standing(other));
         value
     });
+    let unread = survey.unread.iter();
+    let unread = unread.map(|it| json!({ "cloud": it.id, "why": it.why }));
     let value = json!({
         "schema": SCHEMA,
         "cluster": survey.cluster,
         "orphans": orphans.collect::<Vec<Value>>(),
         "untouched": others.collect::<Vec<Value>>(),
+        "unread": unread.collect::<Vec<Value>>(),
     });
     format!("{value:#}")
 }

@@ -61,7 +61,12 @@ impl Trial<'_> {
         let mut unasked = None;
         let gone = self
             .look(async || {
-                let survey = match search.survey().await {
+                let survey = search.survey().await;
+                let survey = survey.and_then(|survey| match survey.unread.first() {
+                    Some(unread) => Err(format!("reading the cloud: {}: {}", unread.id, unread.why)),
+                    None => Ok(survey),
+                });
+                let survey = match survey {
                     Ok(survey) => survey,
                     Err(error) => {
                         unasked = Some(error);

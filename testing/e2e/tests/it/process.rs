@@ -16,4 +16,5 @@ mod phoenixnap;
 mod plan;
 pub(crate) mod program;
 mod routes;
+mod several;
 pub(crate) mod wire;
