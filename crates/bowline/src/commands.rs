@@ -18,6 +18,7 @@ use bowline_cloud_provider::Environment;
 use bowline_manager::Identity;
 
 use crate::args::Invocation;
+use crate::providers::Copied;
 
 pub use bundle::support_bundle;
 pub use doctor::{TOPICS as DOCTOR_TOPICS, checks as doctor_checks, doctor};
@@ -52,6 +53,8 @@ pub struct Surroundings {
     pub identity: Identity,
     /// A number that differs from process to process.
     pub seed: u64,
+    /// Configuration files that were taken from a deployed manager.
+    pub copies: Vec<Copied>,
 }
 
 impl Surroundings {
@@ -70,6 +73,7 @@ impl Surroundings {
             environment: variables.collect(),
             identity: Identity::new(host, &random.to_string()),
             seed: random.as_u64_pair().0,
+            copies: Vec::new(),
         }
     }
 }

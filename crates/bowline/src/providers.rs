@@ -49,6 +49,23 @@ pub struct Site {
     pub dates: Dates,
     /// Whether the manager starts although a cloud refuses to answer what is asked first: other clouds are to be served.
     pub starts_anyway: bool,
+    /// Configuration files that are here, and not on a disk.
+    pub copies: Vec<Copied>,
+}
+
+/// A configuration file that was read from the cluster. It may hold secrets.
+#[derive(Clone)]
+pub struct Copied {
+    /// What stands for its path, and says what it is a copy of.
+    pub called: String,
+    /// What is in it.
+    pub contents: Vec<u8>,
+}
+
+impl std::fmt::Debug for Copied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Copied").field(&self.called).finish()
+    }
 }
 
 /// A configuration that can be used, for people.
@@ -346,7 +363,12 @@ async fn build_one(
         None => CloudConfig::Absent,
         Some((path, named_by)) => {
             let shown = path.display().to_string();
-            let contents = std::fs::read(&path).map_err(|source| ProviderError::Config {
+            let copy = site.copies.iter().find(|copy| copy.called == shown);
+            let contents = match copy {
+                Some(copy) => Ok(copy.contents.clone()),
+                None => std::fs::read(&path),
+            };
+            let contents = contents.map_err(|source| ProviderError::Config {
                 path: shown.clone(),
                 named_by,
                 source,
@@ -391,6 +413,20 @@ impl Site {
                 Ok(otherwise)
             }
             answer => answer,
+        }
+    }
+
+    /// The file of credentials that is read again when it changes; what is only here changes no more.
+    fn followed<T, E>(
+        &self,
+        config: &CloudConfig,
+        open: impl FnOnce() -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        match config {
+            CloudConfig::Given { path, .. } if self.copies.iter().any(|copy| copy.called == *path) => {
+                Ok(None)
+            }
+            _ => open(),
         }
     }
 
@@ -449,7 +485,7 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let asking = CloudHttp::new(http.for_questions(), transport.clone());
         let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await;
         let introduction = site.or_go_on(PROVIDER_NAME, introduction, Introduction::default())?;
-        let keys = Options::credentials_file(config)?;
+        let keys = site.followed(config, || Options::credentials_file(config))?;
         let http = CloudHttp::new(http, transport);
         let provider = CloudStack::new(http, &options, keys, introduction, clock);
         Ok(Arc::new(provider) as Arc<dyn CloudProvider>)
@@ -476,7 +512,7 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let asking = Client::new(asking, options.settings.clone());
         let offer = Offer::ask(&asking, &options, site.balances).await;
         let offer = site.or_go_on(PROVIDER_NAME, offer, Offer::EVERYTHING)?;
-        let credentials = options.credentials_file(config, &site.environment)?;
+        let credentials = site.followed(config, || options.credentials_file(config, &site.environment))?;
         let client = asking.continued_over(CloudHttp::new(http, transport), credentials);
         let provider = OpenStack::new(client, &options, offer, &site.series.openstack);
         Ok(Arc::new(provider) as Arc<dyn CloudProvider>)
@@ -506,7 +542,7 @@ fn phoenixnap(site: &Site, config: &CloudConfig) -> Built {
         base_url: site.base_url.clone(),
     };
     let options = Options::read(&given, &site.environment, config)?;
-    let credentials = options.credentials_file(&site.environment, config)?;
+    let credentials = site.followed(config, || options.credentials_file(&site.environment, config))?;
     options.log();
     let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
     let mut http = site.http(PROVIDER_NAME);

@@ -328,6 +328,18 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         true
     }
 
+    /// Whether the Nodes of a Service that are about to go are handed on, with what drains them: their members may stay for the
+    /// connections that they have. If not, such Nodes are left out.
+    fn keeps_drained(&self) -> bool {
+        false
+    }
+
+    /// Whether `spec.loadBalancerSourceRanges` of a Service decides who may connect.
+    fn heeds_source_ranges(&self, service: &Service) -> bool {
+        let _ = service;
+        true
+    }
+
     /// Whether a Node that is balanced over may be a member for this Service, as far as its cloud goes: where several clouds or managers
     /// have Nodes in the cluster, those of others are no members.
     fn may_lead_to(&self, service: &Service, node: &Node) -> bool {

@@ -110,7 +110,8 @@ pub struct Node {
     pub addresses: Vec<NodeAddress>,
     /// `status.conditions[type=Ready]`.
     pub readiness: Readiness,
-    /// The first of the [`keys::CONDITIONS_DRAINING`] that is `True`.
+    /// The first of the [`keys::CONDITIONS_DRAINING`] that is `True`. Among the Nodes of a Service it is set only where the member is to
+    /// get no new connections.
     pub draining: Option<&'static str>,
     /// `status.conditions[type=NetworkUnavailable]`.
     pub network_unavailable: Option<NetworkUnavailable>,

@@ -19,6 +19,7 @@
 //! - [`events`]: every event that may be recorded, as a table.
 //! - [`metrics`]: the series of the controllers.
 
+pub mod advice;
 pub mod cluster_cidr;
 mod conflict;
 mod controller;

@@ -40,19 +40,42 @@ pub fn balanced<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>, set: NodeSet
         .collect()
 }
 
-/// The Nodes that a Service's load balancer leads to, of those that are balanced over: the ones that are about to go are left out, so
-/// that no new connection meets a machine that ends; but for where that would leave none, or the Service or its cloud wants it
-/// otherwise.
+/// The Nodes that a Service's load balancer leads to, of those that are balanced over: the ones that are about to go are left out or
+/// marked, so that no new connection meets a machine that ends; but for where that would leave none, or the Service or its cloud wants
+/// it otherwise.
 #[must_use]
 pub fn of_service(
     balanced: Vec<Arc<Node>>,
     service: &Service,
     load_balancer: &dyn LoadBalancer,
 ) -> Vec<Arc<Node>> {
-    match drains(service, load_balancer) {
-        true => staying(balanced, |_| false),
-        false => balanced,
+    let staying = match drains(service, load_balancer) {
+        true => staying(balanced.clone(), |_| false),
+        false => balanced.clone(),
+    };
+    match load_balancer.keeps_drained() {
+        true => marked(balanced, &staying),
+        false => staying,
     }
+}
+
+/// All that are balanced over, with what drains them on those that do not stay, and on no other. Both in one order.
+#[must_use]
+pub fn marked(balanced: Vec<Arc<Node>>, staying: &[Arc<Node>]) -> Vec<Arc<Node>> {
+    let mut staying = staying.iter().peekable();
+    let mark = |node: Arc<Node>| {
+        let is_staying = staying.next_if(|it| it.name == node.name).is_some();
+        if is_staying == node.draining.is_none() {
+            return node;
+        }
+        // One that rests is drained no more.
+        let draining = (!is_staying).then(|| node.drained_by().unwrap_or("drained a moment ago"));
+        Arc::new(Node {
+            draining,
+            ..(*node).clone()
+        })
+    };
+    balanced.into_iter().map(mark).collect()
 }
 
 /// Those of them that are not about to go, without those that still rest from it; all of them if there are no others.
@@ -274,6 +297,32 @@ mod tests {
         ] {
             assert_eq!(begins_or_ends_to_drain(old, new, NodeSet::Stable), begins);
         }
+    }
+
+    #[test]
+    fn who_is_kept_is_marked_if_it_does_not_stay_and_only_then() {
+        let node = |name: &str, draining| {
+            Arc::new(Node {
+                draining,
+                ..Node::named(name)
+            })
+        };
+        let all = vec![
+            node("a", None),
+            node("b", Some("DrainInProgress")),
+            node("c", None),
+        ];
+        let marks = |staying: &[Arc<Node>]| {
+            let marked = marked(all.clone(), staying);
+            marked
+                .iter()
+                .map(|node| node.draining.is_some())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(marks(&all), [false; 3], "the Service does not drain");
+        assert_eq!(marks(&staying(all.clone(), |_| false)), [false, true, false]);
+        let rests = |node: &Node| node.name.as_str() == "c";
+        assert_eq!(marks(&staying(all.clone(), rests)), [false, true, true]);
     }
 
     #[test]

@@ -170,6 +170,8 @@ pub(crate) struct Speaker {
     pub(crate) pacer: Option<Arc<Bucket>>,
     /// The ServiceAccount in whose name requests are sent; `None`: the process's own credentials.
     pub(crate) account: Option<Arc<AccountToken>>,
+    /// The user in whose name a person asks (`Impersonate-User`).
+    pub(crate) acts_as: Option<HeaderValue>,
 }
 
 /// The token of one ServiceAccount. Whoever needs it waits for it; it is asked for once for all.
@@ -247,6 +249,7 @@ impl Kube {
                 writes: None,
                 pacer: pace.map(Bucket::new).map(Arc::new),
                 account: None,
+                acts_as: None,
             }),
         }
     }
@@ -333,7 +336,7 @@ impl fmt::Debug for Kube {
 }
 
 /// The text as a header; what a header cannot hold is left out.
-fn header(text: &str) -> HeaderValue {
+pub(crate) fn header(text: &str) -> HeaderValue {
     let printable: String = text.chars().filter(|c| matches!(c, ' '..='~')).collect();
     HeaderValue::from_str(&printable).unwrap_or_else(|_| HeaderValue::from_static("bowline"))
 }

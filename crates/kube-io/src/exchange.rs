@@ -255,6 +255,9 @@ impl Kube {
             .uri(path.as_str())
             .header(USER_AGENT, &self.speaker.user_agent)
             .header(ACCEPT, HeaderValue::from_static(accept));
+        if let Some(user) = &self.speaker.acts_as {
+            request = request.header("Impersonate-User", user);
+        }
         // A client certificate would win over a token, so a request with a token takes a connection without one.
         let client = match authorization {
             Some(authorization) => {

@@ -8,7 +8,7 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::Kube;
+use crate::client::{Kube, header};
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON};
 use crate::rbac::Question;
@@ -75,6 +75,14 @@ impl Kube {
     pub fn for_reviews(&self) -> Self {
         self.with_gate(Arc::new(OpenGate))
             .speaking(|speaker| speaker.pacer = None)
+    }
+
+    /// The same connections for a person who asks in the name of a ServiceAccount, which takes the verb `impersonate` on it. The API
+    /// server adds the groups of all ServiceAccounts.
+    #[must_use]
+    pub fn acting_as(&self, namespace: &str, name: &str) -> Self {
+        let user = header(&UserInfo::service_account(namespace, name).name);
+        self.speaking(|speaker| speaker.acts_as = Some(user))
     }
 
     /// Whose bearer token this is; `None` if it is nobody's. A review is no write to the cluster, but it is sent as one:

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, ClusterUid, Node, ServerVersion, Service, ServiceClasses, ServiceKey,
-    ServiceList,
+    CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service, ServiceClasses,
+    ServiceKey, ServiceList,
 };
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
@@ -234,7 +234,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     checks.extend([leadership.check, works]);
     progress.is_at("asking for the manager's permissions");
     checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
-    checks.push(writes::check(kube, &objects).await);
+    checks.push(writes::check(patient, kube, &objects, found.as_ref()).await);
     let place_of_clocks = checks.len();
     progress.is_at("asking the cloud about instances and load balancers");
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
@@ -262,7 +262,8 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         false => None,
     };
     let events = events(kube, None).await;
-    let known = now.map(|now| known(patient, &objects, now, &events));
+    let load_balancer = provider.and_then(CloudProvider::load_balancer);
+    let known = now.map(|now| known(patient, &objects, now, &events, load_balancer.as_deref()));
     let planned = plans.as_deref().unwrap_or_default();
     let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
@@ -315,12 +316,13 @@ fn known<'a>(
     objects: &'a Objects,
     now: Timestamp,
     events: &'a [SeenEvent],
+    load_balancer: Option<&'a dyn LoadBalancer>,
 ) -> Known<'a> {
-    let load_balancer = patient.cloud.provider().and_then(CloudProvider::load_balancer);
     Known {
         now,
         nodes: objects.nodes.as_ref().and_then(|it| it.as_deref().ok()),
-        node_set: load_balancer.map(|it| it.node_set()),
+        node_set: load_balancer.map(LoadBalancer::node_set),
+        load_balancer,
         unserved: unserved(patient),
         events,
         classes: &objects.classes,

@@ -101,6 +101,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         classes: &input.services.classes,
         nodes: None,
         node_set: None,
+        load_balancer: None,
         unserved: None,
         events: &events,
         endpoints: None,

@@ -6,6 +6,7 @@ mod certificate;
 mod client;
 mod connection;
 mod debug;
+mod holder;
 mod metered;
 mod places;
 mod respond;
@@ -58,12 +59,14 @@ const RELOAD: Duration = Duration::from_secs(20);
 #[non_exhaustive]
 pub enum ServingError {
     /// The port cannot be listened on.
-    #[error("failed to create listener: failed to listen on {address}: {source}")]
+    #[error("failed to create listener: failed to listen on {address}: {source}{holder}")]
     Listen {
         /// The address.
         address: SocketAddr,
         /// Why.
         source: std::io::Error,
+        /// Who has it, and what to do, if that can be seen.
+        holder: String,
     },
     /// There is no certificate.
     #[error(transparent)]

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
-use bowline_cloud_provider::{Node, NodeSet, Service, ServiceClasses, ServiceKey, facts};
+use bowline_cloud_provider::{
+    CloudError, ErrorKind, LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts,
+};
+use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
@@ -101,7 +104,7 @@ impl Unserved {
 }
 
 /// What is known of the cluster and its manager.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Known<'a> {
     /// The wall time.
     pub now: Timestamp,
@@ -109,6 +112,8 @@ pub struct Known<'a> {
     pub nodes: Option<&'a [Arc<Node>]>,
     /// Which of them are balanced over; `None` if there are no load balancers.
     pub node_set: Option<NodeSet>,
+    /// The load balancers, which say whose Nodes may be members; `None`: all may.
+    pub load_balancer: Option<&'a dyn LoadBalancer>,
     /// Why no Service is served.
     pub unserved: Option<Unserved>,
     /// Events, the newest last; empty where they may not be read.
@@ -117,6 +122,15 @@ pub struct Known<'a> {
     pub classes: &'a ServiceClasses,
     /// The pods behind the Service that is asked about; `None` if they are not known.
     pub endpoints: Option<&'a Endpoints>,
+}
+
+impl Known<'_> {
+    /// The Nodes that may be members for a Service, as far as its cloud goes.
+    fn near(&self, service: &Service) -> Option<Vec<Arc<Node>>> {
+        let is_near = |node: &&Arc<Node>| self.load_balancer.is_none_or(|it| it.may_lead_to(service, node));
+        let nodes = self.nodes?.iter().filter(is_near);
+        Some(nodes.cloned().collect())
+    }
 }
 
 impl Why {
@@ -273,12 +287,22 @@ impl<'a> Failure<'a> {
         }
     }
 
+    /// Whether it holds for longer than a change in a cloud takes.
+    fn has_lasted(&self, now: Timestamp) -> bool {
+        self.since
+            .is_some_and(|since| now.duration_since(since) > TRIED_WITHIN)
+    }
+
     /// Who has to do what about a reason of the condition.
-    fn remedy(&self) -> &'static str {
+    fn remedy(&self, now: Timestamp) -> &'static str {
         match self.reason {
             "refused" | "invalid" => "whoever owns the Service changes what the text names",
+            "denied" if self.text.contains(advice::UNAUTHENTICATED) => {
+                "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
+            }
             "denied" => {
-                "whoever runs the manager gives it credentials that may write, too, in the project of this cluster"
+                "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
+                 runs the manager gives it credentials that may write in the project of this cluster"
             }
             "quota" => {
                 "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
@@ -286,11 +310,21 @@ impl<'a> Failure<'a> {
             "throttled" => {
                 "see who else calls the API of the cloud with these credentials; else nobody has to do anything"
             }
-            "conflict" => "if it stays, see who else changes this load balancer in the cloud",
+            "conflict" => {
+                "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
+                 else changes this load balancer in the cloud"
+            }
             "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
             "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
+            "waiting" | "pending" if self.has_lasted(now) => {
+                "this is too long: whoever owns the project looks at the load balancer in the cloud, and at what the text names; what never ends \
+                 there is for the cloud's operator"
+            }
             "waiting" | "pending" => {
                 "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
+            }
+            "failed" if self.text.contains(advice::UNTRUSTED) => {
+                "whoever runs the manager does what the text ends with"
             }
             "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
             _ => "follow the text",
@@ -361,9 +395,16 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         "nothing: no Service is served".clone_into(&mut why.next);
         return why;
     }
+    let near = known.near(service);
+    let others = known.nodes.map_or(0, <[_]>::len) - near.as_ref().map_or(0, Vec::len);
+    let known = &Known {
+        nodes: near.as_deref(),
+        ..*known
+    };
     if known.classes.is_wanted(service) {
-        members::of_sources(&mut why, service);
+        members::of_sources(&mut why, service, known);
         members::of_nodes(&mut why, known);
+        members::of_others(&mut why, others);
         members::of_endpoints(&mut why, service, known);
     }
     let failure = Failure::of(service, known);
@@ -375,7 +416,12 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         } else {
             Outcome::Failed
         };
-        let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), failure.remedy());
+        let mut cause = Cause::new(
+            failure.id(),
+            outcome,
+            failure.says(known.now),
+            failure.remedy(known.now),
+        );
         cause.since = failure
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
@@ -403,6 +449,11 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     );
     why
 }
+
+/// What to do about an address that is not in the status.
+const UNPUBLISHED: &str = "whoever owns the Service sees who takes the address out of its status, such as a GitOps tool, a restore or a script \
+    (kubectl get service NAME -o yaml --show-managed-fields), and has that leave the status alone. What somebody takes out again and again, the \
+    manager writes again after up to five minutes only";
 
 /// What to do about members that are down.
 const UNANSWERED: &str = "whoever owns the Service looks whether its pods are ready (kubectl get endpointslices); whoever runs the cluster, whether the node port \
@@ -444,6 +495,15 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
             why.causes
                 .push(Cause::new("service.no-plan", Outcome::Failed, text, follow));
         }
+        // What it waits for is told, and for how long.
+        ReportedOutcome::Waiting { .. } if failure.is_some() => {}
+        // Somebody else holds the deletion, and there is nothing left to do here.
+        ReportedOutcome::Settled { .. }
+            if !report.has_changes()
+                && why
+                    .causes
+                    .iter()
+                    .any(|it| it.id == "service.finalizer-of-another") => {}
         ReportedOutcome::Waiting { reason } if !is_told(reason) => {
             let (text, remedy) = (
                 format!("the cloud is busy: {reason}"),
@@ -453,6 +513,22 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
                 .push(Cause::new("cloud.busy", Outcome::Warning, text, remedy));
             "the manager looks again by itself".clone_into(&mut why.next);
         }
+        ReportedOutcome::Settled { publishes }
+            if !report.has_changes() && !publishes.is_empty() && failure.is_none() =>
+        {
+            let text = format!(
+                "the load balancer is there, and the Service does not show its address {}",
+                publishes.join(", ")
+            );
+            why.causes.push(Cause::new(
+                "service.not-published",
+                Outcome::Warning,
+                text,
+                UNPUBLISHED,
+            ));
+            "a manager that leads writes the address, at once or after up to five minutes"
+                .clone_into(&mut why.next);
+        }
         ReportedOutcome::Settled { .. } if !report.is_idle() && failure.is_none() => {
             // A plan made here does not know what the manager was refused.
             let (remedy, next) = match is_warned {
@@ -461,7 +537,8 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
                     "a manager that leads makes what the cloud does not refuse",
                 ),
                 false => (
-                    "a manager that leads makes this by itself: look again in a minute",
+                    "a manager that leads makes this by itself when it looks next: after up to ten minutes, or at once when the Service changes, as \
+                     by any annotation",
                     "a manager that leads makes these steps",
                 ),
             };
@@ -526,6 +603,21 @@ impl<'a> Known<'a> {
         );
         Cause::new(format!("{EVENT}{}", event.reason), Outcome::Warning, text, remedy)
     }
+}
+
+/// What to do about an answer of the cloud that is a failure.
+pub(crate) fn remedy_of_error(error: &CloudError) -> &'static str {
+    advice::about(error.kind(), error.message()).unwrap_or(match error.kind() {
+        ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
+        ErrorKind::Other => {
+            "follow the text; where it names nothing, look at the address of the API and at what answers there"
+        }
+        ErrorKind::Transient => {
+            "look at the address of the API and at what answers there: a proxy, a maintenance page; at the network; and at the cloud's own status \
+             page"
+        }
+        _ => "follow the text",
+    })
 }
 
 /// What the table of events says to do about one.

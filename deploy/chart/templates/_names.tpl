@@ -1,12 +1,18 @@
-{{/* CEL: whether the manager serves the Service's class, by the flags load-balancer-class and load-balancer-without-class. */}}
+{{/* CEL: whether the manager serves the Service's class in this cloud (root, cloud), by the flags load-balancer-class and
+     load-balancer-without-class, or by what additionalClouds says. */}}
 {{- define "bowline.admission.class" -}}
 {{- $classes := list -}}
 {{- $without := "true" -}}
-{{- $flags := include "bowline.extraFlags" . | fromYamlArray -}}
-{{- range $flag, $value := .Values.flags }}{{ $flags = prepend $flags (dict "name" (replace "_" "-" $flag) "text" (include "bowline.text" $value)) }}{{ end -}}
-{{- range $flags -}}
-  {{- if eq .name "load-balancer-class" }}{{ $classes = append $classes .text }}{{ end -}}
-  {{- if eq .name "load-balancer-without-class" }}{{ $without = .text }}{{ end -}}
+{{- $of := "" -}}
+{{- if .root.Values.additionalClouds }}{{ $of = printf "%s=" (include "bowline.settings" .root | fromYaml).cloudProvider }}{{ end -}}
+{{- with index (.root.Values.additionalClouds | default dict) .cloud -}}
+  {{- $classes = .loadBalancerClasses -}}
+  {{- $without = "false" -}}
+{{- else -}}
+  {{- range include "bowline.flags" .root | fromYamlArray -}}
+    {{- if eq .name "load-balancer-class" }}{{ $classes = append $classes (trimPrefix $of .text) }}{{ end -}}
+    {{- if eq .name "load-balancer-without-class" }}{{ $without = .text }}{{ end -}}
+  {{- end -}}
 {{- end -}}
 {{- $without = not (has (lower $without) (list "false" "f" "0")) -}}
 {{- if $classes -}}

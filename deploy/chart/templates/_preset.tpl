@@ -1,41 +1,8 @@
 {{/* Faults in the values that the schema cannot see. Each says which value, and what to do. */}}
 {{- define "bowline.check" -}}
 {{- $cloud := .Values.cloud -}}
-{{- $sections := list -}}
-{{- range $name, $keys := .Values.cloudConfig }}{{ if $keys }}{{ $sections = append $sections $name }}{{ end }}{{ end -}}
-{{- if eq $cloud "cloudscale" -}}
-  {{- if or $sections .Values.cloudConfigContents -}}
-    {{- fail "cloudscale has no configuration file: give accessToken instead of cloudConfig or cloudConfigContents." -}}
-  {{- end -}}
-{{- else -}}
-  {{- if .Values.accessToken -}}
-    {{- fail (printf "accessToken is for cloudscale, and cloud is %s: give cloudConfig.global or cloudConfigContents instead." $cloud) -}}
-  {{- end -}}
-  {{- range $sections -}}
-    {{- if and (ne . "global") (ne $cloud "openstack") -}}
-      {{- fail (printf "cloudConfig.%s is for openstack, and cloud is %s: its keys are all in cloudConfig.global." . $cloud) -}}
-    {{- end -}}
-  {{- end -}}
-{{- end -}}
-{{- if eq $cloud "phoenixnap" -}}
-  {{- range $key, $value := .Values.cloudConfig.global -}}
-    {{- $text := include "bowline.text" $value -}}
-    {{- if and (eq (lower $key) "apiserverport") (not (empty $value)) (not (and (regexMatch "^[0-9]{1,5}$" $text) (le (int $text) 65535))) -}}
-      {{- fail (printf "cloudConfig.global.%s is %s, and has to be a port: a whole number from 0 to 65535." $key $text) -}}
-    {{- end -}}
-  {{- end -}}
-{{- end -}}
-{{- if and .Values.secret.create (ne (include "bowline.given" .) "true") -}}
-  {{- fail (printf "secret.create is true, and nothing is given to put into it: give %s." (ternary "accessToken" "cloudConfig.global or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
-{{- end -}}
-{{- /* What the former chart took is taken on: with its values an upgrade has to go through. */}}
 {{- $isStrict := ne .Values.former "chart" -}}
-{{- if and $isStrict (not .Values.secret.enabled) .Values.secret.create -}}
-  {{- fail "secret.create is true, and secret.enabled is false, which makes none: leave one of them out." -}}
-{{- end -}}
-{{- if and $isStrict (ne (include "bowline.makesSecret" .) "true") (eq (include "bowline.given" .) "true") -}}
-  {{- fail (printf "secret.%s is false, and %s would be in no Secret: leave one of them out." (ternary "create" "enabled" .Values.secret.enabled) (ternary "accessToken" "what is given as cloudConfig or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
-{{- end -}}
+{{- include "bowline.checkGiven" . -}}
 {{- if and (eq .Values.former "chart") (ne $cloud "openstack") -}}
   {{- fail (printf "former=chart is for openstack, and cloud is %s. The chart of cloud-provider-phoenixnap lives on in deploy/phoenixnap/chart; the others had none." $cloud) -}}
 {{- end -}}
@@ -60,7 +27,8 @@
   {{- end -}}
 {{- end -}}
 {{- $settings := include "bowline.settings" . | fromYaml -}}
-{{- $instead := dict "bind-address" "bindAddress" "secure-port" "securePort" "use-service-account-credentials" "useServiceAccountCredentials" "cloud-provider" "cloud" -}}
+{{- if .Values.additionalClouds }}{{ include "bowline.checkClouds" (dict "root" . "settings" $settings) }}{{ end -}}
+{{- $instead := dict "bind-address" "bindAddress" "secure-port" "securePort" "use-service-account-credentials" "useServiceAccountCredentials" "cloud-provider" "cloud and additionalClouds" -}}
 {{- range $name, $value := .Values.flags -}}
   {{- with index $instead (replace "_" "-" $name) -}}
     {{- fail (printf "flags.%s would contradict what else is rendered: set %s instead." $name .) -}}
@@ -132,16 +100,18 @@
 {{- end -}}
 {{- end }}
 
-{{/* The value of a flag, from `flags` or the words that are added; empty if it is not given. */}}
+{{/* The flags that are given, from `flags` and then from the words that are added. */}}
+{{- define "bowline.flags" -}}
+{{- $all := list -}}
+{{- range $flag, $value := .Values.flags }}{{ $all = append $all (dict "name" (replace "_" "-" $flag) "text" (include "bowline.text" $value)) }}{{ end -}}
+{{- toYaml (concat $all (include "bowline.extraFlags" . | fromYamlArray)) -}}
+{{- end }}
+
+{{/* The value of one of them; empty if it is not given. */}}
 {{- define "bowline.flag" -}}
 {{- $wanted := .name -}}
 {{- $found := "" -}}
-{{- range $flag, $value := .root.Values.flags -}}
-  {{- if eq (replace "_" "-" $flag) $wanted }}{{ $found = include "bowline.text" $value }}{{ end -}}
-{{- end -}}
-{{- range $flag := include "bowline.extraFlags" .root | fromYamlArray -}}
-  {{- if eq $flag.name $wanted }}{{ $found = $flag.text }}{{ end -}}
-{{- end -}}
+{{- range include "bowline.flags" .root | fromYamlArray }}{{ if eq .name $wanted }}{{ $found = .text }}{{ end }}{{ end -}}
 {{- $found -}}
 {{- end }}
 
@@ -151,6 +121,7 @@
   {{- fail "cloud is not given: set it to cloudscale, phoenixnap, cloudstack or openstack." -}}
 {{- end -}}
 {{- $settings := .Files.Get (printf "presets/%s.yaml" .Values.cloud) | fromYaml -}}
+{{- $_ := set $settings "cloudProvider" ($settings.cloudProvider | default .Values.cloud) -}}
 {{- $kind := $settings.kind -}}
 {{- range $key := list "kind" "strategy" "terminationGracePeriodSeconds" "hostNetwork" "dnsPolicy" "nodeSelector" "affinity" "tolerations" "resources" "podSecurityContext" -}}
   {{- if hasKey $.Values $key -}}
@@ -197,8 +168,12 @@
 {{/* The command line: the words of `key` in the preset, and after those where the flags are, all flags that values ask for. */}}
 {{- define "bowline.words" -}}
 {{- $settings := .settings -}}
-{{- $words := index $settings .key | default list -}}
+{{- $words := list -}}
+{{- range index $settings .key -}}
+  {{- if not (and $.root.Values.additionalClouds (regexMatch "^--cloud-(provider|config)=" .)) }}{{ $words = append $words . }}{{ end -}}
+{{- end -}}
 {{- if eq .key (ternary "args" "command" (kindIs "slice" $settings.args)) -}}
+  {{- if .root.Values.additionalClouds }}{{ $words = concat $words (include "bowline.cloudFlags" . | fromYamlArray) }}{{ end -}}
   {{- with .root.Values -}}
     {{- if $settings.bindAddress }}{{ $words = append $words (printf "--bind-address=%s" $settings.bindAddress) }}{{ end -}}
     {{- if ne (int .securePort) 10258 }}{{ $words = append $words (printf "--secure-port=%d" (int .securePort)) }}{{ end -}}

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http::HeaderValue;
 use jiff::Timestamp;
 
 use crate::status::Status;
@@ -207,6 +208,31 @@ impl Access {
         } else {
             Ok(User::anonymous())
         }
+    }
+
+    /// In whose name a user asks: that of a ServiceAccount, if the user may.
+    pub(crate) fn acting(&self, user: User, header: Option<&HeaderValue>) -> Result<User, Status> {
+        let Some(wanted) = header.and_then(|header| header.to_str().ok()) else {
+            return Ok(user);
+        };
+        let account = wanted.strip_prefix("system:serviceaccount:");
+        let Some((namespace, name)) = account.and_then(|account| account.split_once(':')) else {
+            return Err(Status::forbidden(
+                "",
+                "users",
+                wanted,
+                "only ServiceAccounts are impersonated here",
+            ));
+        };
+        let asked = Attributes {
+            verb: "impersonate".to_owned(),
+            resource: "serviceaccounts".to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            ..Attributes::default()
+        };
+        self.authorize(&user, &asked)?;
+        Ok(User::service_account(namespace, name, ""))
     }
 
     pub(crate) fn allows(&self, user: &User, asked: &Attributes) -> bool {

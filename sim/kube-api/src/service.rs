@@ -14,6 +14,7 @@ use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use serde_json::Value;
 
+use crate::access::User;
 use crate::core::Core;
 use crate::faults::Effect;
 use crate::handle::{Answer, handle, is_public};
@@ -52,10 +53,18 @@ impl ApiService {
         let answer = match self.core.access.authenticate(authorization, at) {
             Err(status) if !is_public(&request.path) => Ok(Err(status)),
             authenticated => {
-                if let Ok(user) = authenticated {
-                    request.user = user;
+                let user = authenticated.unwrap_or_else(|_| User::anonymous());
+                match self
+                    .core
+                    .access
+                    .acting(user, head.headers.get("impersonate-user"))
+                {
+                    Err(status) => Ok(Err(status)),
+                    Ok(user) => {
+                        request.user = user;
+                        self.perform(&request).await
+                    }
                 }
-                self.perform(&request).await
             }
         };
         let response = answer.map(respond);

@@ -284,6 +284,11 @@ impl LoadBalancer for Balancers {
         annotation_table()
     }
 
+    /// An annotation decides, as with the Go manager.
+    fn heeds_source_ranges(&self, _: &Service) -> bool {
+        false
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         read::effective_name(&facts.service)
     }

@@ -147,6 +147,8 @@ bowline_cloud_kit::switches! {
         "what an entry of a batch of members leaves out": seen(PARTS)
             "It gets its default: weight 1, no standby, switched on, no monitor of its own. Name, subnet and tags \
              stay.";
+        "a member of weight 0": read("`member_create` and `member_update` of ovn-octavia-provider, and HAProxy's configuration in Octavia.")
+            "With `amphora` it gets no new connections. With `ovn` weights are taken and change nothing.";
         "twins of members": seen(PARTS)
             "One that is there and comes twice in a batch is refused with 400, any other one with 409.";
         "the quota of members in a batch": seen(PARTS) "It is asked how many more there are than before.";

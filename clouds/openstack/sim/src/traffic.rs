@@ -138,19 +138,21 @@ fn pool(state: &State, pool: &Pool) -> PoolConfig {
         },
         members: state
             .members_of(id)
-            .map(|it| (it.part.id.to_string(), member(state, pool.protocol, it)))
+            .map(|it| (it.part.id.to_string(), member(state, pool, it)))
             .collect(),
         monitor: monitor.and_then(watch),
     }
 }
 
-fn member(state: &State, protocol: PoolProtocol, member: &Member) -> MemberConfig {
-    let transport = match protocol {
+fn member(state: &State, pool: &Pool, member: &Member) -> MemberConfig {
+    let balancer = state.load_balancers.get(&pool.load_balancer);
+    let weighs = balancer.is_none_or(|balancer| balancer.provider != "ovn");
+    let transport = match pool.protocol {
         PoolProtocol::Udp => Transport::Udp,
         _ => Transport::Tcp,
     };
     MemberConfig {
-        enabled: member.part.is_up && member.weight > 0,
+        enabled: member.part.is_up && (member.weight > 0 || !weighs),
         ..state
             .moved
             .member(transport, member.address, member.port, member.monitor_port)

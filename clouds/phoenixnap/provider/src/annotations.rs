@@ -15,6 +15,9 @@ annotations! {
         "On Nodes that Services are balanced over: the ID of the Node's server.";
 }
 
+/// What all keys begin with.
+pub(crate) const PREFIX: &str = "phoenixnap.com/";
+
 /// All annotations of the provider, in the order of the reference page.
 #[must_use]
 pub fn annotation_table() -> &'static [AnnotationSpec] {

@@ -1,8 +1,13 @@
 //! Everything that the provider tells people: the reasons of its events, and those of the sweeper's lines in the log. It
 //! works for no Service, so it has no object to raise an event on.
 
+use bowline_cloud_provider::reasons;
+
 bowline_plan::events! {
     pub EVENTS;
+    IGNORED_ANNOTATIONS = reasons::IGNORED_ANNOTATIONS, Shared,
+        "The Service has annotations with the prefix of this provider which the provider does not know, or a location other than that of the configuration, which counts. They have no effect.",
+        "Correct the keys and values that the event names, or remove them.";
     IPV4_ONLY = "IPv4Only", Normal,
         "The Service asks for both IP families and gets an IPv4 address only.",
         "Nothing to do.";

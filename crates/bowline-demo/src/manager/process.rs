@@ -168,5 +168,6 @@ pub(super) fn surroundings(environment: &Environment, seed: u64) -> Surroundings
         environment: environment.clone(),
         identity: Identity::new("demo", &Uuid::new_v4().to_string()),
         seed,
+        copies: Vec::new(),
     }
 }

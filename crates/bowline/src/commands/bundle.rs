@@ -123,6 +123,9 @@ fn hide_own(bundle: &mut Bundle, options: &Options, surroundings: &Surroundings)
     for contents in files.filter_map(|path| std::fs::read_to_string(path).ok()) {
         bundle.hide_in(&contents);
     }
+    for copy in &surroundings.copies {
+        bundle.hide_in(&String::from_utf8_lossy(&copy.contents));
+    }
 }
 
 async fn of_cluster(bundle: &mut Bundle, kube: &Kube, progress: &Progress) {

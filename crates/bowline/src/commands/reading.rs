@@ -79,6 +79,7 @@ impl Reading {
             shown: providers::Shown::default(),
             dates: self.dates.clone(),
             starts_anyway: false,
+            copies: self.surroundings.copies.clone(),
         }
     }
 

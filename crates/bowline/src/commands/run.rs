@@ -220,6 +220,7 @@ async fn start(
         shown: providers::Shown::default(),
         dates: bowline_kube_io::Dates::default(),
         starts_anyway: !options.provider.several.is_empty(),
+        copies: Vec::new(),
     };
     let provider = tokio::select! {
         biased;

@@ -10,6 +10,7 @@ use bowline_manager::deployed::{self, Deployed, Place, Program, Value};
 use super::Surroundings;
 use super::reading::{self, Reading};
 use crate::args::{self, Invocation, Unsaid};
+use crate::providers::Copied;
 
 /// Flags of the manager that mean nothing to a command elsewhere: where its API server is, what it serves, how it logs.
 const OF_THE_POD: &[&str] = &[
@@ -78,23 +79,26 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
         Err(error) => return super::complain(&[told(&error)], ""),
     };
     taken.tell();
-    let folder = match taken.files_in_folder() {
-        Ok(folder) => folder,
-        Err(error) => return super::complain(&[told(&error)], ""),
-    };
+    let object = taken.object.clone();
     let mut line = vec![unsaid.program.clone(), unsaid.word.to_owned()];
     line.extend(taken.flags.iter().cloned());
-    if let Some((_, flag)) = &folder {
-        line.push(flag.clone());
-    }
+    line.extend(taken.config_flag());
     // Of several values the last one counts.
     line.extend(unsaid.words.iter().cloned());
     let surroundings = Surroundings {
         environment: surroundings.environment.or(taken.variables),
+        copies: taken.files.into_iter().map(|(_, copy)| copy).collect(),
         ..surroundings
     };
     match args::read(&line) {
         Invocation::Unsaid(_) => super::complain(&[told("its manifest names no cloud")], ""),
+        // What the person gave was understood before.
+        Invocation::Wrong { errors, .. } => {
+            let faults = errors.iter().map(|error| {
+                format!("{object}: {error}. The manager ends at its start for that: correct its manifest")
+            });
+            super::complain(&faults.collect::<Vec<_>>(), "")
+        }
         invocation => super::start(invocation, surroundings),
     }
 }
@@ -118,17 +122,14 @@ fn line_in_pod(unsaid: &Unsaid, surroundings: &Surroundings) -> Option<Vec<Strin
     (!matches!(args::read(&line), Invocation::Unsaid(_))).then_some(line)
 }
 
-/// The name of the configuration file in a folder of its own.
-const FILE: &str = "cloud-config";
-
 /// What is taken.
 struct Taken {
     /// From what.
     object: String,
     flags: Vec<String>,
     variables: Vec<(String, String)>,
-    /// The contents of the configuration files, each with what stands before its path: `CLOUD=`, where there are several clouds.
-    files: Vec<(String, Vec<u8>)>,
+    /// The configuration files, each with what stands before its path: `CLOUD=`, where there are several clouds.
+    files: Vec<(String, Copied)>,
     /// What was taken from where, in words without values.
     sources: Vec<String>,
 }
@@ -166,6 +167,10 @@ impl Taken {
     fn add(&mut self, name: String, value: String) {
         if !VARIABLES_OF_THE_POD.iter().any(|prefix| name.starts_with(prefix)) {
             self.variables.push((name, value));
+        } else if name.to_ascii_uppercase().ends_with("_PROXY") {
+            self.sources.push(format!(
+                "but not {name}: this computer goes its own way to the cloud, so run the command in the pod to try the manager's"
+            ));
         }
     }
 
@@ -201,30 +206,23 @@ impl Taken {
         let place = place
             .ok_or_else(|| format!("its --cloud-config={path} is a file of the node: give --cloud-config"))?;
         let found = contents(kube, manager, &place).await?;
-        let (_, contents) = found.into_iter().next().unwrap_or_default();
+        let (key, contents) = found.into_iter().next().unwrap_or_default();
         self.sources
             .push(format!("--cloud-config from {}", place.object()));
-        self.files.push((cloud, contents));
+        // Neither a comma nor `=` is in these names, which would end the entry of the flag.
+        let called = format!("{key} of {} in {}", place.object(), manager.namespace);
+        self.files.push((cloud, Copied { called, contents }));
         Ok(())
     }
 
-    /// The configuration files in a folder that nobody else may read, as long as that is kept; and the flag that names them.
-    fn files_in_folder(&self) -> Result<Option<(tempfile::TempDir, String)>, String> {
-        if self.files.is_empty() {
-            return Ok(None);
-        }
-        let written = tempfile::tempdir().and_then(|folder| {
-            let mut entries = Vec::new();
-            for (number, (cloud, contents)) in self.files.iter().enumerate() {
-                let path = folder.path().join(format!("{FILE}-{number}"));
-                std::fs::write(&path, contents)?;
-                entries.push(format!("{cloud}{}", path.display()));
-            }
-            Ok((folder, format!("--cloud-config={}", entries.join(","))))
-        });
-        written
-            .map(Some)
-            .map_err(|error| format!("its configuration cannot be kept in a file: {error}"))
+    /// The flag that names the configuration files. Their contents stay in memory: on a disk, secrets would outlive an interrupted command.
+    fn config_flag(&self) -> Option<String> {
+        let entries = self
+            .files
+            .iter()
+            .map(|(cloud, copy)| format!("{cloud}{}", copy.called));
+        let entries: Vec<String> = entries.collect();
+        (!entries.is_empty()).then(|| format!("--cloud-config={}", entries.join(",")))
     }
 
     /// Says what was taken, without the values of variables and files.

@@ -17,6 +17,7 @@ fn site(variables: &[(&str, &str)]) -> Site {
         shown: Shown::default(),
         dates: Dates::default(),
         starts_anyway: false,
+        copies: Vec::new(),
     }
 }
 
@@ -229,6 +230,31 @@ async fn cloudstack_needs_a_file_with_its_three_keys() {
         let text = error(&options, &site(&[])).await;
         assert!(text.starts_with(expected), "{text}");
     }
+}
+
+/// On a disk it would outlive an interrupted command, with the secrets in it.
+#[cfg(feature = "cloudstack")]
+#[tokio::test]
+async fn a_file_that_is_taken_from_the_cluster_is_nowhere_on_a_disk() {
+    let called = "cloud-config of Secret cloudstack-secret in kube-system";
+    let mut options = options("external-cloudstack", false);
+    options.config = Some(called.into());
+    let with = |contents: &str| Site {
+        copies: vec![Copied {
+            called: called.to_owned(),
+            contents: contents.into(),
+        }],
+        ..site(&[])
+    };
+    let whole = "[Global]\napi-url = http://127.0.0.1:1\napi-key = k\nsecret-key = s\nversion = 4.20.1.0\n";
+    let built = build(&options, &with(whole)).await;
+    assert!(built.is_ok(), "{:?}", built.err());
+    let told = error(&options, &with("[Global]\napi-key = k\n")).await;
+    assert!(told.contains(called), "{told}");
+    assert_eq!(
+        format!("{:?}", with(whole).copies),
+        format!("[Copied({called:?})]")
+    );
 }
 
 /// What `doctor` tells of the configuration with this file.

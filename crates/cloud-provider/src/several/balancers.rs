@@ -101,10 +101,15 @@ impl Balancing {
 
     /// What this cloud is to see of a Service.
     fn facts(&self, facts: &ServiceFacts, is_wanted: bool) -> ServiceFacts {
-        let nodes = facts.nodes.iter().filter(|node| self.leads_to(node));
+        let leads_to = |node: &&Arc<Node>| self.leads_to(node);
+        let mut nodes: Vec<Arc<Node>> = facts.nodes.iter().filter(leads_to).cloned().collect();
+        let is_staying = |node: &Arc<Node>| node.draining.is_none();
+        if !self.load_balancer.keeps_drained() && nodes.iter().any(is_staying) {
+            nodes.retain(is_staying);
+        }
         ServiceFacts {
             is_wanted,
-            nodes: nodes.cloned().collect(),
+            nodes: nodes.into(),
             services: services_of(&self.classes, &facts.services),
             ..facts.clone()
         }
@@ -259,6 +264,15 @@ impl LoadBalancer for Balancers {
     fn drains(&self, service: &Service) -> bool {
         self.of(service)
             .is_some_and(|cloud| cloud.load_balancer.drains(service))
+    }
+
+    fn heeds_source_ranges(&self, service: &Service) -> bool {
+        self.of(service)
+            .is_none_or(|cloud| cloud.load_balancer.heeds_source_ranges(service))
+    }
+
+    fn keeps_drained(&self) -> bool {
+        true // the Nodes of one cloud may all be about to go, and those of another one not
     }
 
     fn follows_nodes(&self) -> bool {

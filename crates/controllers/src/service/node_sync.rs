@@ -59,6 +59,8 @@ pub(super) struct NodeIdentity {
     addresses: Option<u64>,
     /// `None` where it does not count.
     is_ready: Option<bool>,
+    /// Whether its member is to get no new connections.
+    is_drained: bool,
 }
 
 /// The Nodes to balance over, and who they are.
@@ -261,6 +263,13 @@ impl ServiceController {
             let all = node_set::balanced(&self.ctx.nodes.all(), kind);
             let staying = node_set::staying(all.clone(), |node| self.node_changes.is_resting(&node.name));
             let is_same = all.len() == staying.len();
+            let (staying, all) = match self.provider.load_balancer.keeps_drained() {
+                true => (
+                    node_set::marked(all.clone(), &staying),
+                    node_set::marked(all.clone(), &all),
+                ),
+                false => (staying, all),
+            };
             let all = of(all);
             Balanced {
                 staying: if is_same { all.clone() } else { of(staying) },
@@ -304,11 +313,13 @@ impl ServiceController {
     fn identify(&self, nodes: &[Arc<Node>]) -> NodeIdentities {
         let provider = &self.provider.load_balancer;
         let (follows_nodes, kind) = (provider.follows_nodes(), provider.node_set());
+        let keeps_drained = provider.keeps_drained();
         let identities = nodes.iter().map(|node| NodeIdentity {
             name: node.name.clone(),
             provider_id: node.provider_id.clone(),
             addresses: follows_nodes.then(|| hash_of(&node.addresses)),
             is_ready: node_set::counts_as_ready(node, kind),
+            is_drained: keeps_drained && node.draining.is_some(),
         });
         lock(&self.known_identities).share(identities.collect())
     }
@@ -347,6 +358,7 @@ mod tests {
                 provider_id: None,
                 addresses: Some(addresses),
                 is_ready: None,
+                is_drained: false,
             }]
         };
         let mut known = KnownIdentities::default();

@@ -12,14 +12,9 @@ use super::state::{Interruptions, Parked, Progress, Session, State};
 use super::tracked::{Causes, Tracked};
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
+use crate::advice;
 use crate::events;
 use crate::queue::RetryAfter;
-
-/// What is said behind a cloud's words of a quota or limit.
-const LIMIT: &str = "; a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
-
-/// What is said behind a cloud's denial.
-const DENIED: &str = "; the cloud does not let these credentials do it: give the manager credentials that may write, too, in the project of this cluster";
 
 /// Why a sync does not come to its end where no write failed.
 const INTERRUPTED: &str = "the Service changes faster than its load balancer can follow";
@@ -119,10 +114,10 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
         let advice = match refusal.by {
-            _ if refusal.remedy.is_some() => "",
-            _ if refusal.is_limit => LIMIT,
-            RefusedBy::Denial => DENIED,
-            RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Failure => "",
+            _ if refusal.remedy.is_some() => None,
+            _ if refusal.is_limit => Some(advice::LIMIT),
+            RefusedBy::Denial => Some(advice::DENIED),
+            RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Failure => None,
         };
         let reason = match refusal.by {
             _ if refusal.is_limit => Reason::Quota,
@@ -135,9 +130,9 @@ impl Failure {
     }
 
     /// One whose remedy is a person's.
-    fn of_person(prefix: &str, text: &str, advice: &str, reason: Reason) -> Self {
+    fn of_person(prefix: &str, text: &str, advice: Option<&str>, reason: Reason) -> Self {
         Self {
-            text: said(prefix, text) + advice,
+            text: with(said(prefix, text), advice),
             words: None,
             reason,
             retry_after: RetryAfter::Nothing,
@@ -148,22 +143,18 @@ impl Failure {
     /// The API server took a write of the finalizer, and what it stored says otherwise.
     pub(super) fn reverted(prefix: &str) -> Self {
         let text = "the API server accepted it, and something undid it before it was stored; look for a mutating admission webhook that changes Services";
-        Self::of_person(prefix, text, "", Reason::Kubernetes)
+        Self::of_person(prefix, text, None, Reason::Kubernetes)
     }
 
     /// `during` are the words for the step that failed, if it was one.
     fn cloud(prefix: &str, during: &str, text: String, error: &CloudError) -> Self {
-        let advice = match error.kind() {
-            ErrorKind::Exhausted => LIMIT,
-            ErrorKind::Denied => DENIED,
-            _ => "",
-        };
+        let advice = advice::about(error.kind(), &text);
         let (text, words) = match throttled(error) {
             Some(throttled) => (format!("{during}{throttled}"), Some(text)),
             None => (text, None),
         };
         Self {
-            text: said(prefix, &text) + advice,
+            text: with(said(prefix, &text), advice),
             words,
             reason: error.kind().into(),
             retry_after: RetryAfter::by_cloud(error),
@@ -179,7 +170,7 @@ impl Failure {
         Self {
             retry_after: RetryAfter::by_kube(error),
             is_quiet,
-            ..Self::of_person(prefix, &text, "", Reason::Kubernetes)
+            ..Self::of_person(prefix, &text, None, Reason::Kubernetes)
         }
     }
 }
@@ -199,6 +190,14 @@ fn throttled(error: &CloudError) -> Option<String> {
     Some(format!(
         "the cloud limits the rate of calls, or is overloaded{asked}; tried again in up to {seconds} s"
     ))
+}
+
+/// A text with what to do about it.
+fn with(text: String, advice: Option<&str>) -> String {
+    match advice {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
+    }
 }
 
 /// A text behind what was being done; an empty prefix is none.

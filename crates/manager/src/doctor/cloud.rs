@@ -9,16 +9,20 @@ use bowline_cloud_provider::{
     BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose,
     Service, ServiceFacts, ServiceList, ServicesView,
 };
-use bowline_controllers::node_set;
+use bowline_controllers::{advice, node_set};
 use bowline_drive::orphans::find;
 use bowline_kube_io::Kube;
 use bowline_transport::meant;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, timed, took};
+use super::{
+    Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, some_of, timed, took,
+};
 use crate::controllers::ControllerName;
 use crate::orphans;
+use crate::why::node::WITHOUT_NETWORK;
+use crate::why::remedy_of_error;
 
 pub(super) static LOGIN: Topic = Topic::new(
     Category::Cloud,
@@ -158,8 +162,10 @@ pub(super) async fn checks(
             return vec![
                 LOGIN.failed(
                     error,
-                    "follow the text: 401 and 403 are about the credentials, 429 and 5xx about the cloud, which may be too busy; else look at the \
-                     address of the API, at what answers there, and at the network",
+                    advice::about_text(error).unwrap_or(
+                        "follow the text: 403 is about the credentials, 429 and 5xx about the cloud, which may be too busy; else look at the address \
+                         of the API, at what answers there, and at the network",
+                    ),
                 ),
                 INSTANCES.skipped(NO_PROVIDER),
                 LOAD_BALANCERS.skipped(NO_PROVIDER),
@@ -204,7 +210,9 @@ pub(super) async fn checks(
         checks.push(
             match timed(routes.list_routes(&patient.config.cluster_name)).await {
                 None => failed_besides(&ROUTES, &CloudError::transient(no_answer()), cause),
-                Some((Ok(there), time)) => ROUTES.ok(format!("{}, in {}", there.len(), took(time))),
+                Some((Ok(there), time)) => {
+                    judge_routes(format!("{}, in {}", there.len(), took(time)), objects.nodes())
+                }
                 Some((Err(error), _)) => failed_besides(&ROUTES, &error, cause),
             },
         );
@@ -324,24 +332,24 @@ pub(super) async fn left_behind(
     )
 }
 
-fn failed(topic: &'static Topic, error: &CloudError) -> Check {
-    topic.failed(
-        error.message(),
-        match error.kind() {
-            ErrorKind::Unauthenticated | ErrorKind::Denied => {
-                "the cloud does not take the credentials, or they may not do this: look at them, and at their project"
-            }
-            ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
-            ErrorKind::Other => {
-                "follow the text; where it names nothing, look at the address of the API and at what answers there"
-            }
-            ErrorKind::Transient => {
-                "look at the address of the API and at what answers there: a proxy, a maintenance page, a certificate of an \
-                 authority that is not known here; at the network; and at the cloud's own status page"
-            }
-            _ => "follow the text",
-        },
+/// The routes were read: whether each Node has its own.
+fn judge_routes(seen: String, nodes: &[Arc<Node>]) -> Check {
+    let lacks = |node: &&Arc<Node>| {
+        let network = node.network_unavailable.as_ref();
+        network.is_some_and(|it| it.is_unavailable && &*it.reason == "NoRouteCreated")
+    };
+    let names: Vec<String> = nodes.iter().filter(lacks).map(|it| it.name.to_string()).collect();
+    if names.is_empty() {
+        return ROUTES.ok(seen);
+    }
+    ROUTES.failed(
+        format!("{seen}; {} Nodes have none: {}", names.len(), some_of(names)),
+        WITHOUT_NETWORK,
     )
+}
+
+fn failed(topic: &'static Topic, error: &CloudError) -> Check {
+    topic.failed(error.message(), remedy_of_error(error))
 }
 
 /// What failed, where something else may have failed as well: one cause is one failure. Where not even instances are listed, a thing that

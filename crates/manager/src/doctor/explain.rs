@@ -1,9 +1,8 @@
 //! All that is known of a few objects: what `doctor` finds about the cluster, for these alone.
 
-use std::sync::Arc;
-
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{Node, NodeName, ServiceKey};
+use bowline_cloud_provider::{NodeName, ServiceKey};
+use bowline_kube_io::Kube;
 
 use super::{
     Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes, leadership, managers,
@@ -67,6 +66,10 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     };
     let mut all = Vec::new();
     patient.progress.is_at("asking the cloud");
+    let writer = match kube {
+        Some(kube) => Some(permissions::as_the_manager(patient, kube, found.as_ref()).await.0),
+        None => None,
+    };
     for target in &targets {
         let read = match target {
             Target::Service(_) => objects.services.as_ref().map(|it| it.as_ref().err()),
@@ -75,8 +78,11 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         let mut why = match (read, target) {
             (None, _) => of_failure(target, &answer.seen, &answer.remedy),
             (Some(Some(error)), _) => of_failure(target, &error.to_string(), unread(error)),
-            (Some(None), Target::Service(key)) => of_service(patient, &objects, key).await,
-            (Some(None), Target::Node(name)) => of_node(patient, &objects, name, answers.as_ref()).await,
+            (Some(None), Target::Service(key)) => of_service(patient, &objects, key, writer.as_ref()).await,
+            (Some(None), Target::Node(name)) => {
+                let why = of_node(patient, &objects, name, answers.as_ref(), writer.as_ref());
+                why.await
+            }
         };
         let (text, remedy) = match &patient.cloud {
             Cloud::Built(..) => ("", ""),
@@ -171,7 +177,13 @@ fn unknown(object: String, kind: &str) -> Why {
     why
 }
 
-async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) -> Why {
+/// `writer`: the API server as the manager meets it.
+async fn of_service(
+    patient: &Patient<'_>,
+    objects: &Objects,
+    key: &ServiceKey,
+    writer: Option<&Kube>,
+) -> Why {
     let mut services = objects.services().iter();
     let Some(service) = services.find(|it| ServiceKey::of(it) == *key) else {
         return unknown(format!("service/{key}"), "Service");
@@ -181,21 +193,13 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
     let now = kube.map_or_else(Default::default, |kube| kube.clock().now());
     let endpoints = endpoints(kube, key).await;
     let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
-    let known = known(patient, objects, now, &events);
-    let is_near = |node: &&Arc<Node>| {
-        let mut balancers = load_balancer.iter();
-        balancers.all(|it| it.may_lead_to(service, node))
-    };
-    let nodes: Option<Vec<Arc<Node>>> = known
-        .nodes
-        .map(|all| all.iter().filter(is_near).cloned().collect());
+    let known = known(patient, objects, now, &events, load_balancer.as_deref());
     let known = Known {
         endpoints: endpoints.as_ref(),
-        nodes: nodes.as_deref(),
         ..known
     };
     let is_planned = known.unserved.is_none() && why::not_served(service, &objects.classes).is_none();
-    let Some(load_balancer) = load_balancer.filter(|_| is_planned) else {
+    let Some(load_balancer) = load_balancer.as_ref().filter(|_| is_planned) else {
         return why::of_service(service, None, &known);
     };
     let input = PlanInput {
@@ -204,7 +208,7 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
         cluster: objects.cluster.clone(),
         now,
     };
-    let planned = timed(plan_services(&load_balancer, &input, std::slice::from_ref(key))).await;
+    let planned = timed(plan_services(load_balancer, &input, std::slice::from_ref(key))).await;
     let report = planned.as_ref().and_then(|(reports, _)| reports.first());
     let mut why = why::of_service(service, report, &known);
     if report.is_none() {
@@ -218,8 +222,8 @@ async fn of_service(patient: &Patient<'_>, objects: &Objects, key: &ServiceKey) 
     }
     let is_as_it_is = report.is_some_and(PlanReport::is_idle) && !why::is_troubled(service, &objects.classes);
     if !is_as_it_is
-        && let Some(kube) = kube
-        && let Some(cause) = writes::refused(kube, service).await
+        && let Some(writer) = writer
+        && let Some(cause) = writes::refused(writer, service).await
     {
         why.first(
             cause,
@@ -234,6 +238,7 @@ async fn of_node(
     objects: &Objects,
     name: &NodeName,
     answers: Option<&cloud::Answers>,
+    writer: Option<&Kube>,
 ) -> Why {
     let Some(node) = objects.nodes().iter().find(|it| it.name == *name) else {
         return unknown(format!("node/{name}"), "Node");
@@ -241,7 +246,8 @@ async fn of_node(
     let kube = patient.kube.as_ref().ok();
     let events = events(kube, Some(("Node", "", name.as_str()))).await;
     let now = kube.map_or_else(Default::default, |kube| kube.clock().now());
-    let known = known(patient, objects, now, &events);
+    let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
+    let known = known(patient, objects, now, &events, load_balancer.as_deref());
     let of_nodes = answers.iter().flat_map(|answers| &answers.of_nodes);
     let answer = of_nodes.into_iter().find(|(asked, _)| asked.name == *name);
     let near = answers.and_then(|answers| cloud::near(node, &answers.unborne));
@@ -252,6 +258,15 @@ async fn of_node(
         why.first(
             Cause::new("node.controller-off", Outcome::Failed, text, remedy),
             "nothing is done for Nodes here",
+        );
+    }
+    if node.is_uninitialized()
+        && let Some(writer) = writer
+        && let Some(cause) = writes::refused_of_node(writer, node).await
+    {
+        why.first(
+            cause,
+            "the manager tries again by itself, in vain until its writes are admitted",
         );
     }
     why

@@ -9,7 +9,6 @@ use super::managers::Found;
 use super::{Category, Check, Patient, Topic, no_answer, some_lines, timed};
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
-use crate::deployed::Deployed;
 
 pub(super) static PERMISSIONS: Topic = Topic::new(
     Category::Kubernetes,
@@ -84,23 +83,7 @@ async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (
     if patient.is_manager {
         return (Whose::Own, String::new());
     }
-    let managers = found
-        .and_then(|it| it.managers.as_deref().ok())
-        .unwrap_or_default();
-    let mut managers: Vec<&Deployed> = managers.iter().collect();
-    managers.sort_by_key(|it| it.program);
-    let account = match managers.first() {
-        Some(manager) => Some((
-            manager.namespace.as_str(),
-            manager.account_name(),
-            manager.object(),
-        )),
-        // Where nothing is deployed, or the process runs elsewhere, the account of all manifests may be there.
-        None => {
-            let there = timed(kube.has("serviceaccounts", NAMESPACE, ACCOUNT)).await;
-            matches!(there, Some((Ok(true), _))).then(|| (NAMESPACE, ACCOUNT, "the manifests".to_owned()))
-        }
-    };
+    let account = account(kube, found).await;
     let may_ask = Question {
         verb: "create",
         group: "authorization.k8s.io",
@@ -121,6 +104,56 @@ async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (
         None => (
             Whose::Own,
             "; asked for the user of the kubeconfig, because no manager is found: in the pod it is the manager's own".to_owned(),
+        ),
+    }
+}
+
+/// Namespace and name of the manager's ServiceAccount, and what names it.
+async fn account<'a>(kube: &Kube, found: Option<&'a Found>) -> Option<(&'a str, &'a str, String)> {
+    let managers = found
+        .and_then(|it| it.managers.as_deref().ok())
+        .unwrap_or_default();
+    if let Some(manager) = managers.iter().min_by_key(|it| it.program) {
+        return Some((
+            manager.namespace.as_str(),
+            manager.account_name(),
+            manager.object(),
+        ));
+    }
+    // Where nothing is deployed, or the process runs elsewhere, the account of all manifests may be there.
+    let there = timed(kube.has("serviceaccounts", NAMESPACE, ACCOUNT)).await;
+    matches!(there, Some((Ok(true), _))).then(|| (NAMESPACE, ACCOUNT, "the manifests".to_owned()))
+}
+
+/// The API server as the manager meets it, as far as the caller may act for its ServiceAccount; else what is not seen, because a policy may
+/// be about that account alone.
+pub(super) async fn as_the_manager(
+    patient: &Patient<'_>,
+    kube: &Kube,
+    found: Option<&Found>,
+) -> (Kube, Option<String>) {
+    if patient.is_manager {
+        return (kube.clone(), None);
+    }
+    let Some((namespace, name, _)) = account(kube, found).await else {
+        let unknown = "asked for the user of the kubeconfig, because no manager is found: what refuses its ServiceAccount alone is not seen";
+        return (kube.clone(), Some(unknown.to_owned()));
+    };
+    let may_act = Question {
+        verb: "impersonate",
+        group: "",
+        resource: "serviceaccounts",
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        rules: Vec::new(),
+    };
+    match timed(kube.may(&may_act)).await {
+        Some((Ok(true), _)) => (kube.acting_as(namespace, name), None),
+        _ => (
+            kube.clone(),
+            Some(format!(
+                "asked for the user of the kubeconfig, who may not impersonate the ServiceAccount {namespace}/{name}: what refuses that one alone is not seen"
+            )),
         ),
     }
 }

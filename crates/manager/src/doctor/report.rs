@@ -64,6 +64,8 @@ pub struct Check {
     pub details: Vec<String>,
     /// What to do; empty if there is nothing to do.
     pub remedy: String,
+    /// The page about what was found; mostly that about the topic.
+    pub help: &'static str,
 }
 
 /// What the JSON is called. It gets another name when something that a program may go by changes its form or goes.
@@ -76,12 +78,6 @@ pub const DOCUMENTATION: &str = match option_env!("BOWLINE_DOCUMENTATION_URL") {
 };
 
 impl Topic {
-    /// The page about it.
-    #[must_use]
-    pub fn link(&self) -> String {
-        format!("{DOCUMENTATION}{}", self.help)
-    }
-
     /// This has to be so, and that page is about it.
     #[must_use]
     pub const fn new(category: Category, id: &'static str, name: &'static str, help: &'static str) -> Self {
@@ -124,6 +120,7 @@ impl Topic {
             seen,
             details: Vec::new(),
             remedy,
+            help: self.help,
         }
     }
 }
@@ -134,6 +131,19 @@ impl Check {
     pub fn with(mut self, details: Vec<String>) -> Self {
         self.details = details;
         self
+    }
+
+    /// With another page than that about the topic.
+    #[must_use]
+    pub fn see(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// The page about it.
+    #[must_use]
+    pub fn link(&self) -> String {
+        format!("{DOCUMENTATION}{}", self.help)
     }
 }
 
@@ -155,6 +165,7 @@ fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
             seen,
             details,
             remedy,
+            help: _,
         } = check;
         if category.replace(topic.category) != Some(topic.category) {
             writeln!(text, "{}", topic.category.name())?;
@@ -165,7 +176,7 @@ fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
         }
         if !remedy.is_empty() {
             writeln!(text, "           do:  {remedy}")?;
-            writeln!(text, "           see: {}", topic.link())?;
+            writeln!(text, "           see: {}", check.link())?;
         }
     }
     let count = |wanted| checks.iter().filter(|check| check.outcome == wanted).count();
@@ -197,7 +208,7 @@ pub fn render_json_of(schema: &str, checks: &[Check]) -> String {
             "seen": check.seen,
             "details": check.details,
             "remedy": check.remedy,
-            "help": check.topic.link(),
+            "help": check.link(),
         })
     });
     let checks = all.collect::<serde_json::Value>();

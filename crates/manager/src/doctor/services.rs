@@ -75,7 +75,10 @@ pub(super) fn checks(
     }
     let read = match unserved.is_empty() {
         true => READ.ok(seen),
-        false => READ.warning(seen, why::OF_ANOTHER).with(some_lines(unserved)),
+        false => READ
+            .warning(seen, why::OF_ANOTHER)
+            .with(some_lines(unserved))
+            .see("docs/guides/several-managers.md#which-controller-serves-a-service"),
     };
     let troubled = services.iter().filter(|it| why::is_troubled(it, known.classes));
     let whys = troubled.map(|service| {
@@ -139,6 +142,7 @@ mod tests {
             now: "2026-01-01T00:10:00Z".parse().unwrap(),
             nodes: None,
             node_set: None,
+            load_balancer: None,
             unserved: None,
             events: &[],
             classes: ServiceClasses::upstream(),
@@ -170,6 +174,7 @@ mod tests {
         );
         assert_eq!((all[0].outcome, all[1].outcome), (Outcome::Warning, Outcome::Ok));
         assert!(all[0].details[0].contains("loadBalancerClass"), "{all:?}");
+        assert!(all[0].link().contains("several-managers.md"), "{all:?}");
         let services = Ok(vec![well, waiting, leaving]);
         let unserved = Known {
             unserved: Some(Unserved::Controller),

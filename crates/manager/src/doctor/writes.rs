@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Readiness, Service, ServiceKey};
+use bowline_cloud_provider::{Node, Readiness, Service, ServiceKey};
 use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{Kube, KubeError};
 
-use super::{Category, Check, Objects, Outcome, Topic, no_answer, timed};
+use super::managers::Found;
+use super::{Category, Check, Objects, Outcome, Patient, Topic, no_answer, permissions, timed};
 use crate::why::{self, Cause};
 
 /// How many objects in trouble are tried, each with two requests.
@@ -19,11 +20,25 @@ pub(super) static ADMITTED: Topic = Topic::new(
     "docs/runbooks/BowlineKubernetesFailing.md#look",
 );
 
-/// Tries each kind of write, with what changes nothing, as a dry run; only those that whoever asks may make.
-pub(super) async fn check(kube: Option<&Kube>, objects: &Objects) -> Check {
+/// Tries each kind of write, with what changes nothing, as a dry run; only those that the manager may make, or whoever asks.
+pub(super) async fn check(
+    patient: &Patient<'_>,
+    kube: Option<&Kube>,
+    objects: &Objects,
+    found: Option<&Found>,
+) -> Check {
     let Some(kube) = kube else {
         return ADMITTED.skipped("the API server does not answer");
     };
+    let (kube, unseen) = permissions::as_the_manager(patient, kube, found).await;
+    let mut check = tried(&kube, objects).await;
+    if check.outcome != Outcome::Skipped {
+        check.details.extend(unseen);
+    }
+    check
+}
+
+async fn tried(kube: &Kube, objects: &Objects) -> Check {
     let nodes = to_try(objects.nodes(), |node| {
         node.is_uninitialized() || node.readiness != Readiness::Ready
     });
@@ -34,8 +49,7 @@ pub(super) async fn check(kube: Option<&Kube>, objects: &Objects) -> Check {
     for (part, of_nodes) in [("", "nodes"), ("/status", "nodes/status")] {
         if !nodes.is_empty() && may_patch(kube, of_nodes).await {
             for node in &nodes {
-                let answer = timed(kube.rehearse_node(node, part)).await;
-                tried.push((format!("patch nodes{part} {}", node.name), answer.map(|it| it.0)));
+                tried.push(of_node(kube, node, part).await);
             }
         }
     }
@@ -72,7 +86,26 @@ async fn of_service(kube: &Kube, service: &Service) -> Vec<Tried> {
 
 /// What refuses the writes to one Service, if anything does.
 pub(super) async fn refused(kube: &Kube, service: &Service) -> Option<Cause> {
-    let check = judge(of_service(kube, service).await);
+    cause(judge(of_service(kube, service).await))
+}
+
+/// What refuses the writes to one Node, if anything does.
+pub(super) async fn refused_of_node(kube: &Kube, node: &Node) -> Option<Cause> {
+    let mut tried = Vec::new();
+    for (part, resource) in [("", "nodes"), ("/status", "nodes/status")] {
+        if may_patch(kube, resource).await {
+            tried.push(of_node(kube, node, part).await);
+        }
+    }
+    cause(judge(tried))
+}
+
+async fn of_node(kube: &Kube, node: &Node, part: &str) -> Tried {
+    let answer = timed(kube.rehearse_node(node, part)).await;
+    (format!("patch nodes{part} {}", node.name), answer.map(|it| it.0))
+}
+
+fn cause(check: Check) -> Option<Cause> {
     let is_refused = check.outcome == Outcome::Failed;
     is_refused.then(|| {
         let text = format!(

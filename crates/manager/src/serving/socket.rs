@@ -1,10 +1,12 @@
 //! The listening socket.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::ServingError;
+use super::holder::{PROC, holder};
 use crate::config::ServingConfig;
 
 /// Waiting connections that the system keeps. At the pace that [`places`](super::places) leaves to one address, the last
@@ -25,16 +27,25 @@ pub(super) fn listen(config: &ServingConfig) -> Result<TcpListener, ServingError
         match open(config, both) {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-                return Err(ServingError::Listen {
-                    address,
-                    source: error,
-                });
+                return Err(taken(address, error));
             }
             // No IPv6 on this machine.
             Err(_) => {}
         }
     }
-    open(config, address).map_err(|source| ServingError::Listen { address, source })
+    open(config, address).map_err(|source| taken(address, source))
+}
+
+fn taken(address: SocketAddr, source: std::io::Error) -> ServingError {
+    let holder = match source.kind() {
+        std::io::ErrorKind::AddrInUse => holder(Path::new(PROC), address.port()),
+        _ => String::new(),
+    };
+    ServingError::Listen {
+        address,
+        source,
+        holder,
+    }
 }
 
 fn open(config: &ServingConfig, address: SocketAddr) -> std::io::Result<TcpListener> {

@@ -369,7 +369,14 @@ fn heard(ways: Vec<(String, Way)>, port: u16) -> Heard {
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::{NodeAddress, ServiceKey};
+    use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+    use bowline_kube_io::{Kube, KubeOptions};
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::doctor::Progress;
+    use crate::traffic::{Explain, Lines, Wanted};
 
     fn outcome(ways: Vec<Way>) -> (Outcome, usize) {
         let named = ways
@@ -394,5 +401,55 @@ mod tests {
             "nothing is known of their network"
         );
         assert_eq!(outcome(Vec::new()), (Outcome::Skipped, 0));
+    }
+
+    fn why<'a>(_: ServiceKey) -> Lines<'a> {
+        Box::pin(async { Vec::new() })
+    }
+
+    const WHY: Explain<'static> = &why;
+
+    /// A computer outside of the cluster's network reaches no Node, and the API server asks for it (`nodes/proxy`).
+    #[tokio::test]
+    async fn a_node_that_is_not_reached_from_here_is_asked_by_the_api_server() {
+        let body = "Hostname: pod-a\nIP: 10.1.0.7\nRemoteAddr: 192.0.2.9:4711\n";
+        for (answer, expected) in [
+            (Effect::Text(200, body), "proxied"),
+            (Effect::Text(200, "<html>welcome</html>"), "silent"),
+            (Effect::Answer(Status::unavailable("no route to host")), "silent"),
+            (
+                Effect::Answer(Status::new(403, "Forbidden", "nodes/proxy is not yours")),
+                "unknown",
+            ),
+        ] {
+            let api = KubeApi::builder().build();
+            api.faults().inject(Fault::new(answer).verb("get"));
+            let trial = Trial {
+                kube: Kube::with_service(api.service(), KubeOptions::new("test")),
+                wanted: Wanted::default(),
+                run: "test".to_owned(),
+                patience: Duration::from_secs(1),
+                pause: Duration::from_millis(5),
+                search: Err("there is no cloud".to_owned()),
+                explain: WHY,
+                progress: Progress::default(),
+                interrupt: CancellationToken::new(),
+            };
+            // Nobody listens at port 9 of this address.
+            let address = NodeAddress::new(AddressType::InternalIp, "127.77.0.9");
+            let node = Node {
+                addresses: vec![address],
+                ..Node::named("n1")
+            };
+            let way = match trial.way(&node, 9).await {
+                Way::Direct => "direct",
+                Way::Proxied => "proxied",
+                Way::Silent(_) => "silent",
+                Way::Unknown(_) => "unknown",
+            };
+            assert_eq!(way, expected);
+            let asked = api.journal().all();
+            assert_eq!(asked[0].path, "/api/v1/nodes/http:n1:9/proxy/");
+        }
     }
 }

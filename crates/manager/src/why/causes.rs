@@ -29,8 +29,16 @@ pub const CAUSES: &[(&str, &str)] = &[
         "node.instances-not-listed",
         "the cloud does not list its instances",
     ),
+    (
+        "node.no-network",
+        "the condition NetworkUnavailable is True: the pods of the Node are not reached",
+    ),
     ("node.no-instance", "the cloud has no instance for the Node"),
     ("node.off", "the instance is switched off"),
+    (
+        "node.provided-ip",
+        "the instance has not the address that the kubelet was given",
+    ),
     ("node.shared-provider-id", "several Nodes have one provider ID"),
     ("node.waits", "the instance is there, and the Node still waits"),
     (
@@ -48,6 +56,10 @@ pub const CAUSES: &[(&str, &str)] = &[
     ("service.no-member-ready", "no member is ready"),
     ("service.no-plan", "no plan could be made"),
     ("service.no-pods", "no pod is behind the Service"),
+    (
+        "service.not-published",
+        "the load balancer is there, and the Service does not show its address",
+    ),
     (
         "service.of-another-class",
         "the Service is of a class that this manager does not serve",

@@ -40,7 +40,13 @@ pub(super) fn of_finalizers(why: &mut Why, service: &Service) {
 }
 
 /// Who may connect: whoever is left out takes it for a load balancer that does not answer.
-pub(super) fn of_sources(why: &mut Why, service: &Service) {
+pub(super) fn of_sources(why: &mut Why, service: &Service, known: &Known<'_>) {
+    if known
+        .load_balancer
+        .is_some_and(|it| !it.heeds_source_ranges(service))
+    {
+        return;
+    }
     let spec = service.spec.as_ref();
     let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_deref());
     let is_open = |range: &String| range.trim().ends_with("/0");
@@ -175,6 +181,15 @@ pub(super) fn of_nodes(why: &mut Why, known: &Known<'_>) {
     } else {
         why.is.extend(out);
         of_health(why, nodes, set);
+    }
+}
+
+/// How many Nodes are no members because another cloud or manager has them.
+pub(super) fn of_others(why: &mut Why, count: usize) {
+    if count > 0 {
+        why.is.push(format!(
+            "{count} more Nodes are of another cloud or manager, and no members here"
+        ));
     }
 }
 

@@ -4,13 +4,22 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys};
 use bowline_controllers::events::EVENTS;
+use bowline_controllers::node::addresses::wished;
 use bowline_controllers::node_set::left_out_by;
 
-use super::{Cause, Known, Why, remedy_of, span};
+use super::{Cause, Known, Why, remedy_of, remedy_of_error, span};
 use crate::outcome::Outcome::{Failed, Warning};
 
 /// The event of a Node whose provider ID is none of this cloud.
 pub(super) const FOREIGN: &str = "ForeignProviderID";
+
+/// The event that tells why a Node has no route.
+const NO_ROUTE: &str = "FailedToCreateRoute";
+
+/// What to do about a Node whose network is not there.
+pub(crate) const WITHOUT_NETWORK: &str = "NoRouteCreated is of the manager's routes: its log and the Node's events FailedToCreateRoute, PodNetworkShared and PodNetworkOutside \
+    say why, mostly two Nodes with one pod network, one outside of --cluster-cidr, or a router that is full. Any other reason is of the network \
+    plugin: look at its pods";
 
 /// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does. `near` is the name of an
 /// instance without a Node that may be the one.
@@ -55,6 +64,16 @@ pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str
             let text = "it is of another cloud, which has to do it".to_owned();
             waits.then(|| Cause::new("node.foreign", Warning, text, remedy_of(FOREIGN)))
         }
+        Some(Ok(InstanceAnswer::Present(one))) if waits && wished(node, &one.metadata.addresses).is_err() => {
+            let error = wished(node, &one.metadata.addresses).err();
+            let text = error.map_or_else(String::new, |error| error.to_string());
+            Some(Cause::new(
+                "node.provided-ip",
+                Failed,
+                format!("{text} (annotation {})", keys::ANNOTATION_PROVIDED_NODE_IP),
+                "whoever made the Node gives its kubelet a --node-ip that the instance has, or none, and restarts the kubelet",
+            ))
+        }
         Some(Ok(InstanceAnswer::Present(_))) if waits => Some(Cause::new(
             "node.waits",
             Warning,
@@ -75,7 +94,7 @@ pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str
             "node.instance-unknown",
             Failed,
             error.to_string(),
-            "follow the text",
+            remedy_of_error(error),
         )),
     }
 }
@@ -150,7 +169,21 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
     let warnings = known
         .warnings(node.name.as_str())
         .filter(|it| is_ours(&it.reason));
+    let before = why.causes.len();
     why.causes.extend(warnings.map(|it| known.cause(it)));
+    let is_told = why.causes[before..].iter().any(|it| it.id.ends_with(NO_ROUTE));
+    if let Some(network) = node
+        .network_unavailable
+        .as_ref()
+        .filter(|it| it.is_unavailable && !is_told)
+    {
+        let text = format!(
+            "its pods are not reached: the condition NetworkUnavailable is True ({})",
+            network.reason
+        );
+        why.causes
+            .push(Cause::new("node.no-network", Failed, text, WITHOUT_NETWORK));
+    }
     if matches!(answer, Some(Ok(InstanceAnswer::Foreign))) {
         "nothing from this manager: the Node is another cloud's".clone_into(&mut why.next);
     } else if node.is_uninitialized() {

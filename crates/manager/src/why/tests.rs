@@ -1,7 +1,8 @@
 use bowline_cloud_provider::plan::{Impact, Note, Refusal, ReportedWave, StepView};
 use bowline_cloud_provider::{
-    AbsenceProof, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceResult, Labels,
-    PowerState, Readiness, ServiceClasses, Taint, TaintEffect, keys,
+    AbsenceProof, AddressType, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
+    InstanceResult, Labels, NetworkUnavailable, NodeAddress, PowerState, Readiness, ServiceClasses, Taint,
+    TaintEffect, keys,
 };
 
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         now: now(),
         nodes: Some(nodes),
         node_set: Some(NodeSet::Stable),
+        load_balancer: None,
         unserved: None,
         events,
         classes: ServiceClasses::upstream(),
@@ -146,6 +148,12 @@ fn a_condition_is_told_where_events_may_not_be_read() {
     );
     assert_eq!(texts(&why), ["denied: 403 Forbidden"]);
     assert!(why.causes[0].remedy.contains("may write"));
+    let revoked = format!("401 Unauthorized: Invalid token.; {}", advice::UNAUTHENTICATED);
+    let why = of_service(&in_trouble("denied", &revoked), None, &known(&nodes(), &[]));
+    assert!(why.causes[0].remedy.contains("new credentials"), "{why:?}");
+    let no_router = in_trouble("conflict", "External network x is not reachable from subnet y");
+    let why = of_service(&no_router, None, &known(&nodes(), &[]));
+    assert!(why.causes[0].remedy.contains("stands in the way"), "{why:?}");
     let waits = of_service(
         &in_trouble("waiting", "it is being built"),
         None,
@@ -157,6 +165,20 @@ fn a_condition_is_told_where_events_may_not_be_read() {
         last_try(&in_trouble("waiting", "it is being built"), &known),
         None
     );
+}
+
+#[test]
+fn an_address_that_somebody_takes_out_of_the_status_is_told_as_such() {
+    let report = PlanReport {
+        outcome: ReportedOutcome::Settled {
+            publishes: vec!["192.0.2.7".to_owned()],
+        },
+        ..PlanReport::of_nothing("default/web".to_owned())
+    };
+    let why = of_service(&service(|_| {}), Some(&report), &known(&nodes(), &[]));
+    assert_eq!(why.causes[0].id, "service.not-published");
+    assert!(why.causes[0].text.contains("192.0.2.7"), "{why:?}");
+    assert!(why.causes[0].remedy.contains("GitOps"), "{why:?}");
 }
 
 #[test]
@@ -375,6 +397,48 @@ fn a_node_of_another_cloud_is_not_said_to_be_tried_again() {
         &known(&nodes, &[]),
     );
     assert!(why.next.starts_with("nothing from this manager"), "{}", why.next);
+}
+
+#[test]
+fn a_node_without_a_route_is_told_by_its_event_or_else_by_its_condition() {
+    let node = Node {
+        provider_id: Some("toy://1".into()),
+        network_unavailable: Some(NetworkUnavailable {
+            is_unavailable: true,
+            reason: "NoRouteCreated".into(),
+        }),
+        ..Node::named("n")
+    };
+    let on = present(PowerState::On);
+    let why = of_node(&node, Some(&on), None, &known(&[], &[]));
+    assert_eq!(why.causes[0].id, "node.no-network");
+    assert!(why.causes[0].text.contains("NoRouteCreated"), "{why:?}");
+    assert_eq!(why.outcome(), Outcome::Failed);
+    let events = [event(
+        "n",
+        "FailedToCreateRoute",
+        "the router is full",
+        "2026-01-01T00:29:00Z",
+    )];
+    let why = of_node(&node, Some(&on), None, &known(&[], &events));
+    assert_eq!(texts(&why).len(), 1, "{why:?}");
+    assert!(why.causes[0].text.contains("the router is full"), "{why:?}");
+}
+
+#[test]
+fn an_address_that_the_instance_has_not_is_told_without_an_event() {
+    let node = Node {
+        annotations: Labels::from_iter([(keys::ANNOTATION_PROVIDED_NODE_IP, "10.9.9.9")]),
+        ..waiting(None)
+    };
+    let mut answer = present(PowerState::On);
+    if let Ok(InstanceAnswer::Present(one)) = &mut answer {
+        one.metadata.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
+    }
+    let cause = of_answer(&node, Some(&answer), None).unwrap();
+    assert_eq!(cause.id, "node.provided-ip");
+    assert!(cause.text.contains("10.9.9.9"), "{cause:?}");
+    assert!(cause.remedy.contains("--node-ip"), "{cause:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::NodeName;
 use bowline_cloud_provider::{MadeFor, ServiceKey};
-use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use bowline_kube_api::{Effect, Fault, KubeApi, Permit, Status};
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::Config;
 use bowline_manager::doctor::{Cloud, Outcome, Patient, Target, examine, explain};
@@ -204,5 +204,68 @@ async fn what_is_explained_tells_who_leads_and_what_the_last_try_met() {
     assert!(
         all[0].causes[0].text.ends_with("another manager leads besides"),
         "{all:?}"
+    );
+}
+
+/// A policy may be about the manager's account alone, so dry runs are made in its name by whoever may do that.
+#[tokio::test(start_paused = true)]
+async fn dry_runs_are_made_in_the_name_of_the_managers_account_if_whoever_asks_may() {
+    let api = KubeApi::builder().build();
+    for object in [
+        json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" } }),
+        json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": { "name": "cloud-controller-manager", "namespace": "kube-system" },
+        }),
+    ] {
+        api.apply_json(object).unwrap();
+    }
+    let manager = "system:serviceaccount:kube-system:cloud-controller-manager";
+    let person = "system:unauthenticated";
+    let everything = ["get", "list", "watch", "patch", "create"];
+    api.access().permit(Permit::new(person, &everything, "*", &["*"]));
+    api.access()
+        .permit(Permit::new(manager, &["patch", "create"], "*", &["*"]));
+    let admitted = async || {
+        let config = Config::default();
+        let checks = examine(&Patient {
+            config: &config,
+            lookup: None,
+            is_manager: false,
+            kube: Ok(Kube::with_service(
+                api.service(),
+                KubeOptions::new("bowline/test"),
+            )),
+            cloud: Cloud::Unusable(String::new()),
+            cloud_clock: Default::default(),
+            progress: Default::default(),
+            manifests: Default::default(),
+            holder: "test".to_owned(),
+            follows: None,
+        })
+        .await;
+        let asked = api.journal().of("patch", "nodes");
+        let users: Vec<String> = asked.into_iter().map(|it| it.user).collect();
+        let check = checks
+            .into_iter()
+            .find(|it| it.topic.name == "writes are admitted");
+        (check.unwrap(), users)
+    };
+    let (check, users) = admitted().await;
+    assert_eq!(users, ["system:anonymous"; 2]);
+    assert_eq!(check.outcome, Outcome::Ok);
+    assert!(
+        check.details[0].contains("may not impersonate the ServiceAccount kube-system/"),
+        "{:?}",
+        check.details
+    );
+
+    api.access()
+        .permit(Permit::new(person, &["impersonate"], "", &["serviceaccounts"]));
+    let (check, users) = admitted().await;
+    assert_eq!(users[2..], [manager; 2]);
+    assert_eq!(
+        (check.outcome, check.details),
+        (Outcome::Ok, Vec::<String>::new())
     );
 }

@@ -38,6 +38,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--provider-id",
     "--register-with-taints",
     "--show-labels",
+    "--show-managed-fields",
 ];
 
 /// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, Helm, the kubelet and

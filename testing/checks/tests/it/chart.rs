@@ -1,6 +1,7 @@
 //! The chart in `deploy/chart`, rendered by the real Helm. Needs it built; says so when it is missing.
 
 mod admission;
+mod clouds;
 mod credentials;
 mod documents;
 mod former;

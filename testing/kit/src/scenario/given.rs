@@ -68,7 +68,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         }
     }
 
-    /// `node-is NAME JSON`: other labels, another provider ID, without addresses, or not initialised yet.
+    /// `node-is NAME JSON`: other labels, another provider ID, without addresses, not initialised yet, or drained.
     fn change_node(&mut self, whole: &str) -> Done {
         let (name, spec) = word(whole);
         let spec: Value = read(spec)?;
@@ -79,6 +79,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             match field.as_str() {
                 "provider_id" => node.provider_id = value.as_str().map(Into::into),
                 "addresses" => node.addresses.clear(),
+                "drained" => node.draining = (*value == json!(true)).then_some("DrainInProgress"),
                 "labels" => {
                     let labels: BTreeMap<String, String> = parsed(value)?;
                     node.labels = labels

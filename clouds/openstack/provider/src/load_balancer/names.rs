@@ -10,6 +10,8 @@ pub(crate) const PREFIX: &str = "kube_service_";
 /// What a tag begins with that says to which cluster a load balancer belongs: the UID of its namespace `kube-system` follows. Go managers
 /// after v1.36.0 may write it (kubernetes/cloud-provider-openstack, pull request 3103).
 const CLUSTER_MARK: &str = "kube_cluster_id_";
+/// What the name of a drained member begins with.
+const DRAINED: &str = "drained from weight ";
 /// What the description of every floating IP holds that a controller made.
 pub(crate) const FLOATING_IP_MARK: &str = "Floating IP for Kubernetes external service";
 /// What the description of every pool begins with that this controller made.
@@ -124,6 +126,16 @@ pub(crate) fn monitor(index: usize, balancer: &str) -> String {
 /// The name of a member where members are created one by one.
 pub(crate) fn single_member(node: &str, address: IpAddr, port: u16) -> String {
     cut(format!("member_{node}_{address}_{port}"))
+}
+
+/// The name of a member that gets no new connections because its node is drained: with the weight that it gets back.
+pub(crate) fn drained_member(name: &str, weight: u16) -> String {
+    cut(format!("{DRAINED}{weight}: {name}"))
+}
+
+/// The weight that a member has when its node is drained no more; `None` for one that Bowline did not drain.
+pub(crate) fn weight_before_drain(name: &str) -> Option<u16> {
+    name.strip_prefix(DRAINED)?.split_once(": ")?.0.parse().ok()
 }
 
 /// What is written on a load balancer, internal ones too.

@@ -363,6 +363,8 @@ impl Reconciler for Balancers {
         for parts in observed.parts.values() {
             for pool in parts.pools.iter().filter(|pool| is_of_service(identity, pool)) {
                 let state = match pool.operating_status {
+                    // A pool that nobody probes is `ONLINE` all the same.
+                    _ if pool.healthmonitor_id.is_none() => "",
                     OperatingStatus::Online => "(answers)",
                     OperatingStatus::Error => "(does not answer)",
                     // Which of several it is, only a list of each member would tell.
@@ -371,6 +373,12 @@ impl Reconciler for Balancers {
                 let members = parts.members.get(&pool.id).into_iter().flatten();
                 let members = members.map(|member| (member.name.as_str(), state));
                 shown.add_members(&format!("pool {}", pool.name), members);
+                if pool.healthmonitor_id.is_none() {
+                    shown.members.push(format!(
+                        "pool {} has no health monitor, so nobody knows whether its members answer: see create-monitor of cloud.conf",
+                        pool.name
+                    ));
+                }
             }
         }
         shown
@@ -413,6 +421,10 @@ impl LoadBalancer for Balancers {
     }
 
     fn takes_addresses(&self) -> bool {
+        true
+    }
+
+    fn keeps_drained(&self) -> bool {
         true
     }
 

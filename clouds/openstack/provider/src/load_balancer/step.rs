@@ -331,7 +331,14 @@ impl PartChange {
             Self::SetMembers { pool, members, .. } => {
                 let members: Vec<String> = members
                     .iter()
-                    .map(|member| format!("{}:{}", member.address, member.protocol_port))
+                    .map(|member| {
+                        let weight = if member.settings.weight == Some(0) {
+                            " weight 0"
+                        } else {
+                            ""
+                        };
+                        format!("{}:{}{weight}", member.address, member.protocol_port)
+                    })
                     .collect();
                 format!("set-members({pool}: {})", members.join(", "))
             }

@@ -147,6 +147,50 @@ async fn load_balancer_carries_traffic_and_follows_its_members() {
 }
 
 #[tokio::test]
+async fn a_member_of_weight_0_keeps_its_connections_and_gets_new_ones_with_ovn_only() {
+    for (provider, method) in [("amphora", "ROUND_ROBIN"), ("ovn", "SOURCE_IP_PORT")] {
+        let sim = OpenstackSim::builder().data_plane().build();
+        let caller = Caller::new(&sim).await;
+        let address = server(&sim, "n1");
+        let listener = TcpListener::bind((address, 0)).await.unwrap();
+        let member = json!({ "address": address, "protocol_port": listener.local_addr().unwrap().port() });
+        let pool = json!({ "name": "pool", "protocol": "TCP", "lb_algorithm": method, "members": [member] });
+        let listeners = json!([{ "protocol": "TCP", "protocol_port": 80, "default_pool": pool }]);
+        let body =
+            json!({ "vip_subnet_id": sim.home().subnet, "provider": provider, "listeners": listeners });
+        let path = format!("{LB}/loadbalancers");
+        assert_eq!(caller.post(&path, json!({ "loadbalancer": body })).await.0, 201);
+        let vip = sim.load_balancers()[0].vip.fixed_ip.address;
+        let place = eventually("bound", async || sim.bound_address(vip, 80)).await;
+        let mut open = eventually("connected", async || TcpStream::connect(place).await.ok()).await;
+        let (mut served, _) = listener.accept().await.unwrap();
+
+        let pool = sim.pools()[0].part.id;
+        let member = sim.members()[0].part.id;
+        let path = format!("{LB}/pools/{pool}/members/{member}");
+        assert_eq!(
+            caller.put(&path, json!({ "member": { "weight": 0 } })).await.0,
+            200
+        );
+        let stand_in = stand_in(listener);
+        let expected = if provider == "ovn" {
+            address.to_string()
+        } else {
+            String::new()
+        };
+        eventually("what a new connection gets", async || {
+            (visit(place).await == expected).then_some(())
+        })
+        .await;
+        served.write_all(b"still here").await.unwrap();
+        let mut heard = [0; 10];
+        open.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"still here");
+        stand_in.abort();
+    }
+}
+
+#[tokio::test]
 async fn members_are_told_about_the_client() {
     let sim = OpenstackSim::builder().data_plane().build();
     let caller = Caller::new(&sim).await;

@@ -7,6 +7,7 @@ use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, fa
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
+use crate::annotations::{PREFIX, annotation_table};
 use crate::config::Options;
 use crate::load_balancer::claim::{self, Claim};
 use crate::load_balancer::names::ClusterTags;
@@ -57,6 +58,8 @@ pub(crate) struct Wanted {
     pub(crate) keeps_kube_vip_annotation: bool,
     /// Which IP families it asks for.
     pub(crate) families: Families,
+    /// Annotations that have no effect, and why; empty if there is none.
+    pub(crate) ignored: String,
 }
 
 /// The IP families of a Service, as far as they matter.
@@ -141,6 +144,7 @@ pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Re
         keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
         location: options.location.as_deref().or(annotated).map(str::to_owned),
         location_annotation: options.location_annotation.clone(),
+        ignored: ignored(&facts.service, options, annotated),
         families: match (has("IPv4"), has("IPv6")) {
             (false, true) => Families::Ipv6,
             (true, true) => Families::Dual,
@@ -149,4 +153,23 @@ pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Re
         service: Arc::clone(&facts.service),
         services: Arc::clone(&facts.services),
     }))
+}
+
+/// What annotations of the provider say in vain.
+fn ignored(service: &Service, options: &Options, annotated: Option<&str>) -> String {
+    let mut texts = Vec::new();
+    let mut unknown = facts::unknown_annotations(service, PREFIX, annotation_table());
+    unknown.retain(|key| *key != options.location_annotation);
+    if !unknown.is_empty() {
+        texts.push(format!("the provider does not know {}", unknown.join(", ")));
+    }
+    if let (Some(global), Some(annotated)) = (&options.location, annotated)
+        && global != annotated
+    {
+        texts.push(format!(
+            "{} is {annotated}, and the location {global} of the configuration counts",
+            options.location_annotation
+        ));
+    }
+    texts.join("; ")
 }

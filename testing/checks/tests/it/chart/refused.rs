@@ -231,7 +231,7 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
                 "cloudstack",
                 json!({ "flags": { "cloud-provider": "openstack" } }),
             ),
-            &["set cloud instead"],
+            &["set cloud and additionalClouds instead"],
         ),
         (
             of(

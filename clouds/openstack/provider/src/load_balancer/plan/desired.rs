@@ -24,6 +24,8 @@ pub(crate) struct DesiredPort {
     pub(crate) listener: NewListener,
     pub(crate) pool: NewPool,
     pub(crate) members: Vec<NewMember>,
+    /// Those of nodes that are about to go: no new ones, and those that are there get no new connections.
+    pub(crate) drained: Vec<NewMember>,
     pub(crate) monitor: Option<NewMonitor>,
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
         let monitor = monitor(wanted, features, port);
         let is_http = monitor.as_ref().is_some_and(|kind| *kind == MonitorType::Http);
         let monitor_port = wanted.health_check_port.filter(|_| is_http);
+        let (members, drained) = members_of(wanted, port, monitor_port, subnets);
         DesiredPort {
             pool: NewPool {
                 loadbalancer_id: None,
@@ -88,7 +91,8 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
                 members: Vec::new(),
                 healthmonitor: None,
             },
-            members: members_of(wanted, port, monitor_port, subnets),
+            members,
+            drained,
             monitor: monitor.map(|kind| new_monitor(wanted, names::monitor(index, name), kind)),
             listener: NewListener {
                 loadbalancer_id: None,
@@ -211,23 +215,29 @@ fn new_monitor(wanted: &Wanted, name: String, kind: MonitorType) -> NewMonitor {
     }
 }
 
+/// The members, and those of nodes that are about to go. Where no others are left, these serve on.
 fn members_of(
     wanted: &Wanted,
     port: &Port,
     monitor_port: Option<u16>,
     subnets: &MemberSubnets,
-) -> Vec<NewMember> {
+) -> (Vec<NewMember>, Vec<NewMember>) {
     let Some(node_port) = port.node_port else {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     };
     let first_family = wanted.family();
     // Where the Service names no family, the members of the subnet are those of the first node's family.
     let family_of_subnet =
         first_family.or_else(|| wanted.first_node(None).map(|(_, address)| Family::of(address)));
-    let mut members = Vec::new();
+    let (mut members, mut drained) = (Vec::new(), Vec::new());
     // Octavia refuses the whole list where an address is in it twice.
     let mut taken = BTreeSet::new();
-    for node in &wanted.nodes {
+    let (staying, going): (Vec<_>, Vec<_>) = wanted.nodes.iter().partition(|node| node.draining.is_none());
+    for node in staying.into_iter().chain(going) {
+        let list = match node.draining {
+            None => &mut members,
+            Some(_) => &mut drained,
+        };
         let first = subnets.first_address(wanted, node).map(|address| {
             let fits = Some(Family::of(address)) == family_of_subnet;
             let subnet = subnets.first.as_ref().filter(|_| fits);
@@ -242,7 +252,7 @@ fn members_of(
         }
         let addresses = first.into_iter().chain(second);
         for (address, subnet_id) in addresses.filter(|(address, _)| taken.insert(*address)) {
-            members.push(NewMember {
+            list.push(NewMember {
                 name: if wanted.identity.options.is_serial {
                     names::single_member(node.name.as_str(), address, node_port)
                 } else {
@@ -256,5 +266,8 @@ fn members_of(
             });
         }
     }
-    members
+    match members.is_empty() {
+        true => (drained, members),
+        false => (members, drained),
+    }
 }

@@ -1,11 +1,12 @@
 //! The members of a pool: one list that replaces them all, or one write each where the load balancer's provider needs that.
 
 use bowline_cloud_provider::spelling;
-use bowline_openstack_client::{Member, MemberUpdate, NewMember, Pool, ProvisioningStatus};
+use bowline_openstack_client::{Member, MemberSettings, MemberUpdate, NewMember, Pool, ProvisioningStatus};
 
 use super::PartsPlan;
 use crate::load_balancer::members::is_at;
 use crate::load_balancer::memory::PartRefusals as _;
+use crate::load_balancer::names;
 use crate::load_balancer::plan::desired::DesiredPort;
 use crate::load_balancer::step::PartChange;
 
@@ -22,11 +23,25 @@ impl PartsPlan<'_> {
         let with = |wanted: &NewMember| {
             let there = known.clone().find(|there| is_at(there, wanted));
             NewMember {
-                settings: there.map(|there| there.settings.clone()).unwrap_or_default(),
+                settings: there.map(undrained).unwrap_or_default(),
                 ..wanted.clone()
             }
         };
-        wanted.iter().map(with).collect()
+        let drained = port
+            .drained
+            .iter()
+            .filter(|_| self.weighs(pool))
+            .filter_map(|drained| {
+                let there = there.iter().find(|there| is_at(there, drained))?;
+                Some(without_new_connections(there, drained))
+            });
+        wanted.iter().map(with).chain(drained).collect()
+    }
+
+    /// Whether a member of weight 0 gets no new connections, as far as the load balancer's provider is known: `ovn` forwards to it as to any
+    /// other one, and `HAProxy` in the amphora sends clients there that are kept at it.
+    fn weighs(&self, pool: &Pool) -> bool {
+        self.features.is_amphora && !self.identity.options.is_serial && pool.session_persistence.is_none()
     }
 
     /// The writes to the members that have a place now, if they are not as they shall be.
@@ -81,7 +96,7 @@ impl PartsPlan<'_> {
         }
         let is_there = |wanted: &&NewMember| there.iter().any(|there| is_at(there, wanted));
         let staying: Vec<NewMember> = wanted.iter().filter(is_there).cloned().collect();
-        let without_new = match staying.is_empty() {
+        let without_new = match staying.iter().all(|member| member.settings.weight == Some(0)) {
             true => None,
             false => self.member_list(&staying, pool, &shown),
         };
@@ -213,5 +228,35 @@ impl PartsPlan<'_> {
             settings: member.settings.clone(),
             address,
         }
+    }
+}
+
+/// What a person set on a member whose node is not drained: its weight from before, if Bowline took that.
+fn undrained(there: &Member) -> MemberSettings {
+    let before = names::weight_before_drain(&there.name).filter(|_| there.settings.weight == Some(0));
+    match before {
+        None => there.settings.clone(),
+        Some(before) => MemberSettings {
+            weight: Some(before).filter(|weight| *weight != 1),
+            ..there.settings.clone()
+        },
+    }
+}
+
+/// A member that is there, for a node that is drained. What a person did to its weight stays.
+fn without_new_connections(there: &Member, wanted: &NewMember) -> NewMember {
+    let is_ours = names::weight_before_drain(&there.name).is_some();
+    let (name, weight) = match there.settings.weight {
+        weight if is_ours => (there.name.clone(), weight),
+        Some(0) => (wanted.name.clone(), Some(0)),
+        weight => (names::drained_member(&wanted.name, weight.unwrap_or(1)), Some(0)),
+    };
+    NewMember {
+        name,
+        settings: MemberSettings {
+            weight,
+            ..there.settings.clone()
+        },
+        ..wanted.clone()
     }
 }
