@@ -19,7 +19,7 @@ pub(crate) async fn predict<F: Send, E>(
 ) -> Result<(), DriveError<E>> {
     for step in steps {
         match step.kube_write() {
-            Some(write) => write_kube(step, write, hooks, facts).await?,
+            Some(write) => write_kube(write, hooks, facts).await?,
             None => session.predict(step),
         }
     }
@@ -115,7 +115,7 @@ async fn run<F: Send, E>(
         tracing::info!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action");
     }
     let made = match step.kube_write() {
-        Some(write) => write_kube(step, write, hooks, facts).await.map(|()| None),
+        Some(write) => write_kube(write, hooks, facts).await.map(|()| None),
         None => session
             .apply(step, &|| hooks.now())
             .await
@@ -135,14 +135,11 @@ async fn run<F: Send, E>(
 }
 
 async fn write_kube<F, E>(
-    step: &DynStep,
     write: &KubeWrite,
     hooks: &dyn Hooks<F, E>,
     facts: &Mutex<F>,
 ) -> Result<(), DriveError<E>> {
     let written = hooks.write(facts, write).await;
-    written.map_err(|error| DriveError::Kube {
-        label: step.view().label.clone(),
-        error,
-    })
+    let label = write.outline();
+    written.map_err(|error| DriveError::Kube { label, error })
 }

@@ -216,20 +216,21 @@ impl Balancers {
 
     /// A Service has nothing in a cloud any more.
     pub(super) fn is_gone(&self, uid: &str, cloud: usize) {
-        self.doubts.with(&uid.to_owned(), |kept| {
-            if let Some(doubted) = kept {
-                doubted.remove(&cloud);
-            }
-        });
         let mut served = lock(&self.served);
         if let Some(clouds) = served.get_mut(uid) {
             clouds.remove(&cloud);
             lock(&self.first).remove(&(uid.to_owned(), cloud));
             if clouds.is_empty() {
                 served.remove(uid);
-                self.doubts.with(&uid.to_owned(), |kept| *kept = None);
             }
         }
+        let is_served = served.contains_key(uid);
+        self.doubts.with(&uid.to_owned(), |kept| {
+            if let Some(doubted) = kept {
+                doubted.remove(&cloud);
+            }
+            kept.take_if(|doubted| doubted.is_empty() && !is_served);
+        });
     }
 
     /// The facts as a cloud is to see them that looks for orphans: the Services of the other clouds ask for nothing in it. Those that
@@ -380,6 +381,12 @@ impl LoadBalancer for Balancers {
             let load_balancer = &self.clouds[cloud].load_balancer;
             load_balancer.reconciled(service, kind, took, has_failed);
         }
+    }
+
+    fn room_was_made(&self) {
+        self.clouds
+            .iter()
+            .for_each(|cloud| cloud.load_balancer.room_was_made());
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
