@@ -320,7 +320,10 @@ fn known<'a>(
     Known {
         now,
         nodes: objects.nodes.as_ref().and_then(|it| it.as_deref().ok()),
-        node_set: load_balancer.map(|it| it.node_set()),
+        // Where nobody has members, none may be one.
+        node_set: load_balancer
+            .filter(|it| it.follows_nodes())
+            .map(|it| it.node_set()),
         unserved: unserved(patient),
         events,
         classes: &objects.classes,
