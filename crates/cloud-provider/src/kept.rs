@@ -44,6 +44,12 @@ impl<K: Ord + Clone, T> Kept<K, T> {
         result
     }
 
+    /// Changes all that is kept. `act` must not ask the same memory again.
+    pub fn each(&self, act: impl Fn(&mut T)) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.1.values_mut().for_each(|(_, kept)| act(kept));
+    }
+
     /// Whether anything that is kept is so.
     pub fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);

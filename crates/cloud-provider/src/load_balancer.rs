@@ -448,6 +448,10 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         let _ = (service, kind, took, has_failed);
     }
 
+    /// A load balancer or something else was given back: what was refused for want of room may find some. For providers that
+    /// keep a [book](crate::RefusalBook).
+    fn room_was_made(&self) {}
+
     /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of
     /// them if true.
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
@@ -503,6 +507,11 @@ pub trait BackgroundWork: Begin<BackgroundFacts> {
     /// Time from the start of the controller to the first run.
     fn first(&self) -> Duration {
         self.period()
+    }
+
+    /// Whether the runs since the last question gave back anything that others may be waiting for.
+    fn has_made_room(&self) -> bool {
+        false
     }
 }
 
@@ -599,6 +608,40 @@ impl KubeWrite {
         }
     }
 
+    /// The label with the names of the annotations alone, for what is said of a failure: a value may be a time, and be another one at
+    /// each try.
+    #[must_use]
+    pub fn outline(&self) -> String {
+        self.label_with(|annotations| {
+            let names: Vec<&str> = annotations.iter().map(|(key, _)| key.as_str()).collect();
+            names.join(", ")
+        })
+    }
+
+    fn label_with(&self, told: impl Fn(&[(String, Option<String>)]) -> String) -> String {
+        match self {
+            Self::AnnotateService(annotations) => format!("annotate-service({})", told(annotations)),
+            Self::SetLoadBalancerIp { ip, annotations, .. } => {
+                let verb = if ip.is_empty() { "clear" } else { "set" };
+                let values: Vec<String> = std::iter::once(ip.clone())
+                    .chain(std::iter::once(told(annotations)))
+                    .filter(|text| !text.is_empty())
+                    .collect();
+                match values.as_slice() {
+                    [] => format!("{verb}-load-balancer-ip"),
+                    values => format!("{verb}-load-balancer-ip({})", values.join(", ")),
+                }
+            }
+            Self::PublishStatus(status) => {
+                let shown = status.ingress.iter();
+                let shown: Vec<&str> = shown
+                    .filter_map(|entry| entry.ip.as_deref().or(entry.hostname.as_deref()))
+                    .collect();
+                format!("publish-address({})", shown.join(", "))
+            }
+        }
+    }
+
     /// Whether two versions of a Service are the same in what this writes to, so that a write meant for one fits the other.
     #[must_use]
     pub fn fits_both(&self, one: &Service, other: &Service) -> bool {
@@ -607,16 +650,6 @@ impl KubeWrite {
             |service: &Service, key: &str| service.metadata.annotations.as_ref()?.get(key).cloned();
         let mut keys = self.annotations().iter().map(|(key, _)| key);
         address(one) == address(other) && keys.all(|key| annotation(one, key) == annotation(other, key))
-    }
-
-    /// Its label as a failure is told with it: without the values of annotations, of which some are others at each try.
-    #[must_use]
-    pub fn brief(&self) -> String {
-        let Self::AnnotateService(annotations) = self else {
-            return self.label();
-        };
-        let keys: Vec<&str> = annotations.iter().map(|(key, _)| key.as_str()).collect();
-        format!("annotate-service({})", keys.join(", "))
     }
 }
 
@@ -647,27 +680,7 @@ fn assignments(annotations: &[(String, Option<String>)]) -> String {
 
 impl Step for KubeWrite {
     fn label(&self) -> String {
-        match self {
-            Self::AnnotateService(annotations) => format!("annotate-service({})", assignments(annotations)),
-            Self::SetLoadBalancerIp { ip, annotations, .. } => {
-                let verb = if ip.is_empty() { "clear" } else { "set" };
-                let values: Vec<String> = std::iter::once(ip.clone())
-                    .chain(std::iter::once(assignments(annotations)))
-                    .filter(|text| !text.is_empty())
-                    .collect();
-                match values.as_slice() {
-                    [] => format!("{verb}-load-balancer-ip"),
-                    values => format!("{verb}-load-balancer-ip({})", values.join(", ")),
-                }
-            }
-            Self::PublishStatus(status) => {
-                let shown = status.ingress.iter();
-                let shown: Vec<&str> = shown
-                    .filter_map(|entry| entry.ip.as_deref().or(entry.hostname.as_deref()))
-                    .collect();
-                format!("publish-address({})", shown.join(", "))
-            }
-        }
+        self.label_with(assignments)
     }
 
     fn object(&self) -> String {

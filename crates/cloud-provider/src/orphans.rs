@@ -99,6 +99,8 @@ pub enum Standing {
     InUse,
     /// It was made for this cluster, and no Service of it asks for it.
     Orphan,
+    /// The same, and a manager that leads gives it back by itself.
+    Going,
     /// It is a person's.
     Persons,
     /// It is another cluster's.
@@ -135,6 +137,14 @@ pub enum OfCluster<'a> {
     This(&'a str),
     /// Nothing; in words, and what somebody can do.
     Nothing(&'a str),
+}
+
+impl Standing {
+    /// Whether it may be removed.
+    #[must_use]
+    pub fn is_orphan(self) -> bool {
+        matches!(self, Self::Orphan | Self::Going)
+    }
 }
 
 /// Decides whose objects are.
@@ -258,15 +268,15 @@ impl Judge {
 /// nor what goes together with something else that is not.
 pub fn compare(found: &mut [Found], facts: &OrphanFacts) {
     let cluster_uid = facts.cluster.uid.clone().or_else(|| facts.services.cluster_uid());
-    let is_orphan = |it: &&Found| it.standing == Standing::Orphan;
+    let is_orphan = |it: &&Found| it.standing.is_orphan();
     let uids: BTreeSet<String> = found
         .iter()
         .filter(is_orphan)
         .filter_map(|it| it.cluster_uid.clone())
         .collect();
-    let others = found.iter().filter(|it| it.standing != Standing::Orphan);
+    let others = found.iter().filter(|it| !it.standing.is_orphan());
     let spared: BTreeSet<String> = others.map(|it| it.owner.uid.clone()).collect();
-    for it in found.iter_mut().filter(|it| it.standing == Standing::Orphan) {
+    for it in found.iter_mut().filter(|it| it.standing.is_orphan()) {
         let why = if uids.len() > 1 && cluster_uid.is_none() {
             let uids: Vec<&str> = uids.iter().map(String::as_str).collect();
             format!(

@@ -101,6 +101,14 @@ impl<S: Clone> RefusalBook<S> {
         });
     }
 
+    /// Something of the cloud was freed: what was refused to any Service for want of room is held back no longer.
+    pub fn room_was_made(&self) {
+        self.refused.each(|page| {
+            let for_room = page.refused.iter_mut().filter(|one| one.why.is_limit);
+            for_room.for_each(|one| one.since = Timestamp::MIN);
+        });
+    }
+
     /// These writes are refused no more.
     pub(crate) fn lift(&self, uid: &String, is_it: impl Fn(&S) -> bool) {
         self.refused.with(uid, |page| {
@@ -247,6 +255,21 @@ mod tests {
         assert_eq!(over(114), 0);
         assert_eq!(held(&book, &asker(1, 114)), ["a"]);
         assert!(held(&book, &asker(1, 115)).is_empty());
+    }
+
+    #[test]
+    fn room_that_was_made_ends_the_pauses_of_what_was_refused_for_want_of_it() {
+        let book = RefusalBook::default();
+        for (step, is_limit) in [("a", true), ("b", false)] {
+            for second in [100, 105] {
+                let why = Refusal::new("no").of_limit(is_limit);
+                book.note(&asker(1, second), &step, &why, |known| *known == step);
+            }
+        }
+        book.room_was_made();
+        assert_eq!(held(&book, &asker(1, 106)), ["b"]);
+        note(&book, &asker(1, 106), "a");
+        assert_eq!(held(&book, &asker(1, 125)), ["a"], "its pauses grow on");
     }
 
     #[test]

@@ -292,6 +292,10 @@ impl BackgroundWork for WorkOf {
     fn first(&self) -> std::time::Duration {
         self.work.first()
     }
+
+    fn has_made_room(&self) -> bool {
+        self.work.has_made_room()
+    }
 }
 
 /// The routes of the one cloud that has some: they lead to its own Nodes.

@@ -34,7 +34,7 @@ pub async fn find(
     found.retain(|it| it.standing != Standing::InUse);
     found.sort_by(|a, b| (a.standing, a.kind, &a.name, &a.id).cmp(&(b.standing, b.kind, &b.name, &b.id)));
     let (orphans, mut others): (Vec<Found>, Vec<Found>) =
-        found.into_iter().partition(|it| it.standing == Standing::Orphan);
+        found.into_iter().partition(|it| it.standing.is_orphan());
     let mut groups: Vec<Vec<Found>> = Vec::new();
     for orphan in orphans {
         let goes_with = |group: &&mut Vec<Found>| {

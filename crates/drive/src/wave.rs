@@ -140,8 +140,6 @@ async fn write_kube<F, E>(
     facts: &Mutex<F>,
 ) -> Result<(), DriveError<E>> {
     let written = hooks.write(facts, write).await;
-    written.map_err(|error| DriveError::Kube {
-        label: write.brief(),
-        error,
-    })
+    let label = write.outline();
+    written.map_err(|error| DriveError::Kube { label, error })
 }

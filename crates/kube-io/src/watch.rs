@@ -48,6 +48,10 @@ const SHORTEST_OPEN: Duration = Duration::from_secs(12);
 /// time. Together with a watch that is opened just before and falls silent: 20 s, and 12 s until its end, and 10 s of grace.
 const STALE: Duration = Duration::from_secs(20);
 
+/// After so many watches in a row that ended in order and showed nothing, there is a list: in about three minutes. One alone proves
+/// enough where a server sends no bookmarks, and all of them nothing where something on the way keeps what they show.
+const MOST_MUTE: u32 = 6;
+
 /// Failures are told once in this time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
@@ -105,10 +109,12 @@ async fn feed<T: Listed>(
     let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
     let mut told = Told::default();
     let mut from = From::Nothing;
+    let mut mute = 0;
     loop {
         if let From::Followed(position) = &mut from
-            && unheard(cache) >= STALE
+            && (unheard(cache) >= STALE || mute >= MOST_MUTE)
         {
+            mute = 0;
             from = From::Doubted(std::mem::take(position));
         }
         let failure;
@@ -121,7 +127,7 @@ async fn feed<T: Listed>(
                 let follow = follow(kube, cache, &mut position, (lasts, open));
                 let followed = believed(cache, follow).await;
                 match &followed {
-                    Ok(Ended::InOrder) => told.end(),
+                    Ok(Ended::InOrder | Ended::Mute) => told.end(),
                     // What the watch took is wait enough.
                     Ok(Ended::Silent) => told.silence(T::PLURAL, lasts),
                     Err(KubeError::Expired(reason)) => {
@@ -137,6 +143,10 @@ async fn feed<T: Listed>(
                 if was_open {
                     waits.reset();
                 }
+                mute = match &followed {
+                    Ok(Ended::Mute) => mute + 1,
+                    _ => 0,
+                };
                 next(position, is_listed, followed)
             }
         };
@@ -249,7 +259,7 @@ async fn follow<T: Listed>(
             Next::Line(line) => line,
             Next::Ended(ended) => {
                 // One that is ended sooner may have been dead all the time.
-                if ended == Ended::InOrder && watch.age() + EARLIER >= usual {
+                if ended != Ended::Silent && watch.age() + EARLIER >= usual {
                     cache.hear();
                 }
                 return Ok(ended);

@@ -352,7 +352,10 @@ fn known<'a>(
     Known {
         now,
         nodes: objects.nodes.as_ref().and_then(|it| it.as_deref().ok()),
-        node_set: load_balancer.map(LoadBalancer::node_set),
+        // Where nobody has members, none may be one.
+        node_set: load_balancer
+            .filter(|it| it.follows_nodes())
+            .map(LoadBalancer::node_set),
         load_balancer,
         unserved: unserved(patient),
         events,

@@ -285,6 +285,10 @@ impl LoadBalancer for Balancers {
         false
     }
 
+    fn room_was_made(&self) {
+        self.refusals.room_was_made();
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         read::effective_name(&facts.service)
     }

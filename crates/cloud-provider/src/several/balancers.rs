@@ -430,6 +430,12 @@ impl LoadBalancer for Balancers {
         }
     }
 
+    fn room_was_made(&self) {
+        self.clouds
+            .iter()
+            .for_each(|cloud| cloud.load_balancer.room_was_made());
+    }
+
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         let cloud = self.of(service);
         cloud.is_some_and(|cloud| cloud.load_balancer.selects_nodes_by_label(service))

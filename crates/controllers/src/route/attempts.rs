@@ -21,6 +21,9 @@ const REFUSED: Backoff = Backoff {
     jitter: None,
 };
 
+/// How long after a route has gone those are tried again that were refused for want of room.
+const ROOM: Duration = Duration::from_secs(1);
+
 /// What is said with a failure about the next try.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Next {
@@ -28,6 +31,8 @@ pub(super) enum Next {
     Soon(RetryAfter),
     /// The write is refused as it is. No pass writes it sooner, unless the Node changes.
     Refused,
+    /// The same for want of room, and a route that goes makes some.
+    Full,
 }
 
 impl Next {
@@ -35,11 +40,10 @@ impl Next {
     /// looked at.
     pub(super) fn of_write(error: &CloudError) -> Self {
         match error.kind() {
-            ErrorKind::Conflict
-            | ErrorKind::Denied
-            | ErrorKind::Exhausted
-            | ErrorKind::Invalid
-            | ErrorKind::NotSupported => Self::Refused,
+            ErrorKind::Exhausted => Self::Full,
+            ErrorKind::Conflict | ErrorKind::Denied | ErrorKind::Invalid | ErrorKind::NotSupported => {
+                Self::Refused
+            }
             _ => Self::Soon(RetryAfter::by_cloud(error)),
         }
     }
@@ -103,6 +107,8 @@ struct Attempt {
     not_before: Instant,
     /// Whether no safety pass leads to a try before it is due.
     is_refused: bool,
+    /// Whether it is refused for want of room.
+    is_full: bool,
     /// The error, in words that do not change from try to try, and the text of the try at which it was new.
     error: String,
     text: String,
@@ -164,6 +170,12 @@ impl Attempts {
 
     pub(super) fn succeeded(&mut self, wish: &Wish) {
         self.failed.remove(wish);
+        if matches!(wish, Wish::Delete(..)) {
+            let now = Instant::now();
+            for attempt in self.failed.values_mut().filter(|attempt| attempt.is_full) {
+                attempt.due = attempt.due.min(now + ROOM);
+            }
+        }
     }
 
     /// Remembers a failure. Gives the text to be said, if it is time to: a new error with the text of this try, an old one
@@ -182,17 +194,19 @@ impl Attempts {
             due: now,
             not_before: now,
             is_refused: false,
+            is_full: false,
             error: String::new(),
             text: String::new(),
             dedup: EventDedup::default(),
         });
-        let is_refused = matches!(next, Next::Refused);
+        let is_refused = matches!(next, Next::Refused | Next::Full);
+        attempt.is_full = matches!(next, Next::Full);
         if attempt.is_refused != is_refused {
             (attempt.is_refused, attempt.failures) = (is_refused, 0);
         }
         let (delay, retry_after) = match next {
             Next::Soon(retry_after) => (delay(&self.backoff, attempt.failures, share), retry_after),
-            Next::Refused => (REFUSED.delay(attempt.failures, 1.0), RetryAfter::Nothing),
+            Next::Refused | Next::Full => (REFUSED.delay(attempt.failures, 1.0), RetryAfter::Nothing),
         };
         attempt.due = now + retry_after.delay(delay);
         attempt.not_before = now + retry_after.delay(Duration::ZERO);

@@ -1,6 +1,7 @@
 //! A provider's work that belongs to no single Service, from the same queue.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey};
 use bowline_drive::{Driven, Hooks, Mode, Wait, drive};
@@ -8,8 +9,13 @@ use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
+use super::tracked::Causes;
+use super::unsettled::Reason;
 use super::{Key, ServiceController, lock};
 use crate::event_dedup::EventDedup;
+
+/// How long after room was made those try again that were refused for want of it: once for all that is given back within that time.
+const ROOM: Duration = Duration::from_secs(5);
 
 impl ServiceController {
     /// Lets each background work run for the first time.
@@ -23,6 +29,18 @@ impl ServiceController {
     pub(super) fn wake_background(&self) {
         for index in 0..self.provider.background.len() {
             self.queue.add(Key::Background(index));
+        }
+    }
+
+    /// Something of the cloud was given back: who was refused for want of room tries again, and does not wait for the schedule.
+    pub(super) fn room_was_made(&self) {
+        self.provider.load_balancer.room_was_made();
+        for (key, tracked) in &mut *lock(&self.tracked) {
+            let reason = tracked.unsettled.as_ref().map(|unsettled| unsettled.reason);
+            if reason == Some(Reason::Quota) {
+                tracked.add_causes(Causes::RETRY);
+                self.queue.add_after(Key::Service(key.clone()), ROOM);
+            }
         }
     }
 
@@ -64,6 +82,9 @@ impl ServiceController {
             Ok(Driven::Refused(..) | Driven::Superseded) | Err(_) => {
                 self.ctx.metrics.measurements.hide(work.name());
             }
+        }
+        if work.has_made_room() {
+            self.room_was_made();
         }
         match driven {
             Ok(Driven::Wait { after, .. }) => again(after.min(work.period())),

@@ -145,6 +145,7 @@ impl ServiceController {
             Ok(Driven::Settled(status, _)) => {
                 if progress.has_written {
                     self.wake_background();
+                    self.room_was_made();
                 }
                 let latest = Arc::clone(&session.facts().service);
                 let has_written = !Arc::ptr_eq(&before, &latest);

@@ -21,7 +21,7 @@ pub(super) fn next(
     followed: Result<Ended, KubeError>,
 ) -> (From, Option<KubeError>) {
     match followed {
-        Ok(Ended::InOrder) => (From::Followed(position), None),
+        Ok(Ended::InOrder | Ended::Mute) => (From::Followed(position), None),
         // Its server may have died, or its position may be no good.
         Ok(Ended::Silent) => (From::Doubted(position), None),
         // What expires at once after a list would only be listed again and again.
@@ -52,6 +52,7 @@ mod tests {
         let expired = || KubeError::Expired("too old".to_owned());
         let table = [
             (Ok(Ended::InOrder), From::Followed(at()), false),
+            (Ok(Ended::Mute), From::Followed(at()), false),
             (Ok(Ended::Silent), From::Doubted(at()), false),
             (Err(broken()), From::Followed(at()), true),
             (Err(KubeError::Timeout), From::Followed(at()), true),

@@ -84,7 +84,7 @@ pub async fn watch_config_map(
     let mut position = None;
     loop {
         let failure = match follow(&kube, &path, &mut position, &mut tell).await {
-            Ok(Ended::InOrder) => {
+            Ok(Ended::InOrder | Ended::Mute) => {
                 waits.reset();
                 continue;
             }

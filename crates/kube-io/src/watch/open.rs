@@ -43,6 +43,8 @@ pub(super) enum Next<'a> {
 pub(super) enum Ended {
     /// By the API server; or not, and it speaks.
     InOrder,
+    /// By the API server, and it showed nothing, not even the bookmark before the end: something on the way may have kept it.
+    Mute,
     /// Not at all: it shows nothing and is not ended either, as when its server has died, or something on the way holds its
     /// answers back. It may have missed anything.
     Silent,
@@ -85,7 +87,10 @@ impl OpenWatch {
             Ok(Ok(None)) if asked.elapsed() < TOO_SHORT => {
                 Err(KubeError::Transport("the watch ended at once".into()))
             }
-            Ok(Ok(None)) => Ok(Next::Ended(Ended::InOrder)),
+            Ok(Ok(None)) => Ok(Next::Ended(match self.spoke {
+                Some(_) => Ended::InOrder,
+                None => Ended::Mute,
+            })),
             Ok(Err(error)) => Err(error),
             // A server that does not keep to the time and speaks all the same is well.
             Err(_) if self.spoke.is_some_and(|spoke| spoke + GRACE >= end) => Ok(Next::Ended(Ended::InOrder)),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloud_provider::{
-    BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer, Node, Purpose,
-    Service, ServiceFacts, ServiceList, ServicesView,
+    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer,
+    Node, Purpose, Service, ServiceClasses, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
 };
 use bowline_controllers::{advice, node_set};
 use bowline_drive::orphans::find;
@@ -309,12 +309,14 @@ pub(super) async fn left_behind(
             cluster: Arc::clone(&objects.cluster),
             now: kube.clock().now(),
         };
-        let (removals, others) = find(&load_balancer, &facts).await?;
+        let (mut left, others) = find(&load_balancer, &facts).await?;
+        // Where a manager does not succeed with what it gives back by itself, what is billed tells of it.
+        left.retain(|(group, _)| group.iter().any(|it| it.standing == Standing::Orphan));
         unread = others
             .into_iter()
             .filter(|it| it.standing == Standing::Unread)
             .collect();
-        Ok::<_, CloudError>(removals)
+        Ok::<_, CloudError>(left)
     };
     let twice = async {
         let first = look(services).await?;
@@ -338,10 +340,22 @@ pub(super) async fn left_behind(
     };
     let where_not = unread.iter().map(|it| format!(", not looked for in {}", it.id));
     let where_not: String = where_not.collect();
-    match (left.is_empty(), unread.first()) {
-        (true, None) => return Some(LEFT_BEHIND.ok("`orphans` finds nothing")),
-        (true, Some(_)) => return Some(LEFT_BEHIND.skipped(format!("`orphans` finds nothing{where_not}"))),
-        (false, _) => {}
+    let unasked = unasked(services, &objects.classes, load_balancer.annotations());
+    match (left.is_empty(), unasked.is_empty(), unread.first()) {
+        (true, true, None) => return Some(LEFT_BEHIND.ok("`orphans` finds nothing")),
+        (true, true, Some(_)) => {
+            return Some(LEFT_BEHIND.skipped(format!("`orphans` finds nothing{where_not}")));
+        }
+        (true, false, _) => {
+            let seen = format!(
+                "{} may be: its Service left the class of this manager{where_not}",
+                unasked.len()
+            );
+            let remedy = "if no other manager removes it, set the type of the Service to LoadBalancer once more, with the class that this manager serves, and then back: it removes what it made";
+            return Some(LEFT_BEHIND.warning(seen, remedy).with(some_lines(unasked)));
+        }
+        (false, ..) => {}
+    }
     }
     let lines = left.iter().map(|(group, _)| {
         let owner = group.first().map(|it| it.owner.to_string());
@@ -357,8 +371,26 @@ pub(super) async fn left_behind(
                 format!("{}, and no manager deletes one by itself{where_not}", left.len()),
                 "see `orphans`, which deletes them with --delete; a copy of this cluster, or the one that this is a copy of, may use them",
             )
-            .with(some_lines(lines.collect())),
+            .with(some_lines(lines.chain(unasked).collect())),
     )
+}
+
+/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class this
+/// manager, which serves only some, does not know whether it was itself.
+fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[AnnotationSpec]) -> Vec<String> {
+    let is_left = |service: &&Arc<Service>| {
+        let has_type = facts::is_type(service, "LoadBalancer");
+        facts::has_finalizer(service) && !has_type && !classes.concern(service)
+    };
+    let told = services.iter().filter(is_left).filter_map(|service| {
+        let written = table.iter().find(|it| it.is_written_on(service))?;
+        Some(format!(
+            "Service {} has the finalizer and the annotation {}, and no class any more: this manager leaves it to others",
+            ServiceKey::of(service),
+            written.key
+        ))
+    });
+    told.collect()
 }
 
 /// The routes were read: whether each Node has its own.
@@ -457,4 +489,55 @@ pub(super) fn stand_in() -> Option<Arc<Service>> {
         },
     });
     serde_json::from_value(service).ok().map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    bowline_cloud_provider::annotations! {
+        "example.com/";
+        MADE = "made", Text, "", Written, None, "What was made.";
+    }
+
+    #[test]
+    fn a_service_that_left_the_class_while_no_manager_ran_is_told_of() {
+        let service = |name: &str, spec: serde_json::Value, is_made: bool| -> Arc<Service> {
+            let annotations = if is_made {
+                json!({ MADE.key: "1" })
+            } else {
+                json!({})
+            };
+            let metadata = json!({
+                "namespace": "default", "name": name, "annotations": annotations,
+                "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+            });
+            Arc::new(serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap())
+        };
+        let left = || json!({ "type": "ClusterIP" });
+        let services = [
+            service("left", left(), true),
+            service("of-another", left(), false),
+            service(
+                "served",
+                json!({ "type": "LoadBalancer", "loadBalancerClass": "a" }),
+                true,
+            ),
+            service(
+                "of-class-b",
+                json!({ "type": "LoadBalancer", "loadBalancerClass": "b" }),
+                true,
+            ),
+        ];
+        let classes = |serves_unclassed| ServiceClasses::new(["a".to_owned()], serves_unclassed).unwrap();
+        let told = unasked(&services, &classes(false), TABLE);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("Service default/left has the finalizer and the annotation example.com/made")
+        );
+        assert!(
+            unasked(&services, &classes(true), TABLE).is_empty(),
+            "this manager removes it itself"
+        );
+    }
 }

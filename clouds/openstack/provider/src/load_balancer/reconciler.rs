@@ -424,6 +424,10 @@ impl LoadBalancer for Balancers {
         annotation_table()
     }
 
+    fn room_was_made(&self) {
+        self.refusals.room_was_made();
+    }
+
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         Box::pin(orphans::marked(&self.client, &self.options, facts))
     }

@@ -123,7 +123,9 @@ impl RouteTable {
                 self.portion(Portion::made);
                 continue;
             };
-            let may_be_of_router = part.len() > 1 || !part[0].is_creation;
+            // That there is no room for more says nothing of what is there.
+            let has_no_room = error.is_full() && part.iter().all(|change| change.is_creation);
+            let may_be_of_router = (part.len() > 1 || !part[0].is_creation) && !has_no_room;
             if error.is_about_what_is_asked()
                 && may_be_of_router
                 && !std::mem::replace(&mut is_probed, true)

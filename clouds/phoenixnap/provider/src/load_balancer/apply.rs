@@ -266,15 +266,16 @@ async fn try_to_attach(
         }
         Err(error) => error,
     };
+    // Whether it was so at the last try too.
     let refuses = || reads.network.refuses(block, error.to_string());
     let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
     if !is_refused {
         if error.class == Class::Denied {
-            refuses();
+            let _ = refuses();
         }
         return Err(error.into());
     }
-    let (mut has_failed, mut is_free) = (false, true);
+    let (mut has_failed, mut is_free, mut is_looked_at) = (false, true, false);
     if error.class == Class::Conflict {
         match client.ip_block(block).await {
             // Half of it may be left from an attachment that failed.
@@ -283,6 +284,7 @@ async fn try_to_attach(
                 return Ok(Learned::Block(Box::new(now)));
             }
             Ok(now) => {
+                is_looked_at = true;
                 has_failed = now.status == BlockStatus::ErrorAssigning;
                 is_free = !has_failed && blocks::attachment(&now, network) == Attachment::Needed;
             }
@@ -292,9 +294,10 @@ async fn try_to_attach(
     }
     let now = timeout(ASIDE, client.public_network(network)).await.ok();
     let now = now.and_then(Result::ok);
-    if is_free && !now.as_ref().is_some_and(PublicNetwork::is_busy) {
-        refuses();
-    }
+    let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy);
+    let is_refused_twice = is_free && !is_busy && refuses();
+    // Once, network or block may have become free between the two answers.
+    let is_full = is_refused_twice && is_looked_at && now.is_some();
     match now.map_or(0, |now| others(&now, block)) {
         others @ MOST_BLOCKS.. => {
             let text = format!(
@@ -312,6 +315,15 @@ async fn try_to_attach(
             let remedy = "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time";
             Ok(Learned::NotAttached(Unattached::Refused(
                 Refusal::new(text).with_remedy(remedy),
+            )))
+        }
+        others if is_full && !has_failed => {
+            let text = format!(
+                "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}"
+            );
+            let remedy = "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it";
+            Ok(Learned::NotAttached(Unattached::Refused(
+                Refusal::new(text).of_limit(true).with_remedy(remedy),
             )))
         }
         _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),

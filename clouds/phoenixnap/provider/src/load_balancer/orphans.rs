@@ -86,8 +86,11 @@ impl Evidence {
         let (mut standing, mut why) = self.judge.judge(&traces, &owner, true, cluster, "its tags");
         if standing == Standing::Orphan {
             if evidence::is_marked(block) {
-                why = format!(
-                    "its tag {DELETE} says that it is to be given back, and its tags name this cluster"
+                (standing, why) = (
+                    Standing::Going,
+                    format!(
+                        "its tag {DELETE} says that it is to be given back, and its tags name this cluster"
+                    ),
                 );
             } else if let Some(value) = evidence::unclear_mark(block) {
                 (standing, why) = (
@@ -180,7 +183,7 @@ impl Reconciler for Remover {
             return Plan::new(Answer::Settled(LoadBalancerStatus::empty()));
         };
         let found = intent.evidence.found(block);
-        if found.standing != Standing::Orphan {
+        if !found.standing.is_orphan() {
             return Plan::new(Answer::Refused(Refusal::new(found.why)));
         }
         let (id, cidr) = (block.id.clone(), block.cidr.clone());

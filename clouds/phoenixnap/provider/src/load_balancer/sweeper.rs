@@ -4,6 +4,7 @@
 //! lane; a failure on one keeps no other waiting. A block whose Service is nowhere to be seen is counted and told of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ pub(crate) struct Sweeper {
     suspects: Mutex<BTreeMap<String, Instant>>,
     /// The attachments that were refused: each is tried less and less often.
     refusals: RefusalBook<CloudStep>,
+    /// Whether a block was taken off its network, or given back.
+    has_made_room: AtomicBool,
 }
 
 impl Reconciler for Sweeper {
@@ -135,6 +138,10 @@ impl Reconciler for Sweeper {
             }
             other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
         };
+        if matches!(result, Ok(Learned::Detached | Learned::Deleted)) {
+            self.refusals.room_was_made();
+            self.has_made_room.store(true, Ordering::Relaxed);
+        }
         // One block must not end the run for the others.
         Ok(result.unwrap_or_else(Learned::Failed))
     }
@@ -192,6 +199,7 @@ impl Sweeper {
             network: network.to_owned(),
             suspects: Mutex::default(),
             refusals: RefusalBook::default(),
+            has_made_room: AtomicBool::new(false),
         }
     }
 
@@ -201,9 +209,17 @@ impl Sweeper {
             .intent(&facts)
             .map_err(|refusal| CloudError::other(refusal.to_string()))?;
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        let is_held = |block: &IpBlock| {
+            evidence::is_marked(block) && matches!(plan::fate(block, &self.network), plan::Fate::Detach(_))
+        };
+        let network = match blocks.iter().any(is_held) {
+            true => self.reads.network.in_a_moment().await.known(),
+            false => None,
+        };
+        let members = network.as_ref().map_or(&[][..], |known| &known.memberships);
         let lines = blocks
             .iter()
-            .filter_map(|block| plan::left_over(&intent, block, &self.network));
+            .filter_map(|block| plan::left_over(&intent, block, &self.network, members));
         Ok(lines.collect())
     }
 
@@ -256,6 +272,10 @@ impl BackgroundWork for Sweeper {
 
     fn period(&self) -> Duration {
         PERIOD
+    }
+
+    fn has_made_room(&self) -> bool {
+        self.has_made_room.swap(false, Ordering::Relaxed)
     }
 }
 

@@ -149,6 +149,8 @@ async fn an_attachment_that_the_network_takes_at_the_fourth_time_is_logged_once(
     let busy = Canned::json(409, r#"{"message":"The network is BUSY."}"#);
     let fault = Fault::operation("public-networks.attach").times(3);
     world.sim.faults().add(fault.answer(busy));
+    let reading = Fault::operation("public-networks.read").always();
+    world.sim.faults().add(reading.status(404));
     let (log, _while_it_lasts) = Log::listen(Level::INFO);
     let run = world.run("shop/checkout").await.settled();
     let is_attachment = |step: &&str| step.starts_with("attach");

@@ -140,12 +140,11 @@ async fn a_new_process_buys_nothing_before_the_network_has_taken_what_an_earlier
             world.run(KEY).await
         };
         let both = async { tokio::join!(world.run("shop/search"), first) };
-        let ended = tokio::time::timeout(Duration::from_secs(60), both).await;
-        assert_eq!(
-            ended.is_ok(),
-            !is_refused_still,
-            "who waits for its place waits on"
-        );
+        let (search, first) = tokio::time::timeout(Duration::from_secs(60), both).await.unwrap();
+        if is_refused_still {
+            assert!(search.complaint().contains("takes no more"), "{search:#?}");
+            assert!(first.complaint().contains("again and again"), "{first:#?}");
+        }
         assert_eq!(world.sim.blocks().len(), if is_refused_still { 1 } else { 2 });
         world.check("an earlier block");
     }
@@ -222,7 +221,7 @@ async fn services_that_came_and_went_leave_no_place_reserved() {
     assert_eq!(coming.await.outcome, Outcome::Stopped);
     world.add("shop/late");
     let run = world.run("shop/late").await;
-    let told = "has 9 IP blocks on it, 1 more are reserved for other services and takes no more";
+    let told = "has 9 IP blocks on it, 1 more is reserved for another service, and takes no more";
     assert!(run.complaint().contains(told), "{run:#?}");
     world.sim.set_behaviour(|it| it.attach_time = Duration::ZERO);
     // All of them go, and their blocks with them.

@@ -1,10 +1,11 @@
 //! Services that go, and the sweeper.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use bowline_phoenixnap_sim::BlockSpec;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
+use bowline_phoenixnap_sim::{BlockSpec, ServerSpec};
 
 use crate::world::{CLUSTER, NETWORK, World};
 
@@ -34,6 +35,22 @@ async fn a_mark_is_written_once_however_late_a_list_shows_it() {
     assert!(run.settled().waited <= Duration::from_secs(5));
     calls.retain(|call| call == "ip-blocks.tag");
     assert_eq!(calls.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_keeps_a_marked_block_on_its_network_is_told() {
+    let world = World::with_service();
+    let address: IpAddr = world.run(KEY).await.published()[0].parse().unwrap();
+    let server = world.sim.add_server(ServerSpec::on(NETWORK, "n1"));
+    world.sim.join_network(NETWORK, &server, [address]);
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    world.sweep().await;
+    let told = world.left_over().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    for word in ["is marked to be given back", &server, &address.to_string()] {
+        assert!(told[0].contains(word), "{told:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,6 +81,31 @@ async fn what_the_cloud_refuses_is_held_back_until_the_node_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_route_that_goes_makes_room_for_those_that_were_refused_for_want_of_it() {
+    for (kind, is_made) in [(ErrorKind::Exhausted, true), (ErrorKind::Invalid, false)] {
+        let (cluster, table) = start(PERIODIC);
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        table.fail("create", Some(CloudError::new(kind, "no more")));
+        cluster.put(node("n2", &["10.200.2.0/24"]));
+        cluster
+            .within(WITHIN, "not routed", |c| is_not_routed(c, "n2"))
+            .await;
+        // The next try is 320 s after that at 315 s.
+        cluster.pass(SECOND * 330).await;
+        table.fail("create", None);
+        delete_node(&cluster, "n1");
+        cluster.pass(SECOND * 30).await;
+        assert_eq!(
+            is_routed(&cluster, "n2"),
+            is_made,
+            "{kind:?}: {:?}",
+            table.routes()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_nodes_with_one_pod_network_one_gets_the_route_and_both_are_told() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let (cluster, table) = start(timing);

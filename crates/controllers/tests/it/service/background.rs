@@ -2,6 +2,7 @@
 
 use bowline_base::log::Log;
 use bowline_cloud_provider::plan::Note;
+use bowline_cloud_provider::{CloudError, ErrorKind};
 use tracing::Level;
 
 use super::seconds;
@@ -45,6 +46,25 @@ async fn it_runs_at_once_when_a_balancer_was_removed() {
     world.api.delete("Service", "default", "web");
     world.pass(seconds(2)).await;
     assert_eq!(runs(&world), 1);
+}
+
+/// By the schedule it would be tried again after five minutes, in which somebody else may take the place.
+#[tokio::test(start_paused = true)]
+async fn a_removal_ends_the_pause_of_those_that_were_refused_for_want_of_room_and_of_no_others() {
+    for (kind, is_made) in [(ErrorKind::Exhausted, true), (ErrorKind::Invalid, false)] {
+        let world = World::running(&["a"]).await;
+        world.add_service("web");
+        world.settled("web").await;
+        let refused = (0..50).map(|_| CloudError::new(kind, "no room"));
+        world.cloud.set(|cloud| cloud.write_errors.extend(refused));
+        let uid = world.add_service("late");
+        world.pass(seconds(165)).await;
+        assert_eq!(world.cloud.calls("create(late)").len(), 6, "{kind:?}");
+        world.cloud.set(|cloud| cloud.write_errors.clear());
+        world.api.delete("Service", "default", "web");
+        world.pass(seconds(10)).await;
+        assert_eq!(world.cloud.balancer(&uid).is_some(), is_made, "{kind:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -58,6 +58,9 @@ async fn a_balancer_that_needs_annotations_waits_for_them() {
             .reasons("web")
             .contains(&"SyncLoadBalancerFailed".to_owned())
     );
+    // A value may hold a time, and each try would be news.
+    let told = format!("{:?}", world.events("web"));
+    assert!(told.contains(&format!("annotate-service({MARK}): ")), "{told}");
     world.api.faults().clear();
     world.settled("web").await;
 }

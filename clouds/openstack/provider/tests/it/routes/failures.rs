@@ -146,6 +146,11 @@ async fn a_router_takes_as_many_routes_as_it_may_have() {
         let error = results[39].as_ref().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Exhausted);
         assert!(error.message().contains("raise `quota_router_route`"), "{error}");
+        assert_eq!(
+            count(&calls, &["neutron.routers.remove_extraroutes"]),
+            0,
+            "nothing is removed"
+        );
         assert!(
             count(&calls, &ROUTER_WRITES) <= 13,
             "{}",

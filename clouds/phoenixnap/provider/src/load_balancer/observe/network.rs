@@ -44,6 +44,16 @@ pub(crate) enum Shown {
     NotServed,
 }
 
+impl Shown {
+    /// The network, if it is known.
+    pub(crate) fn known(self) -> Option<Arc<PublicNetwork>> {
+        match self {
+            Self::Known(network) => Some(network),
+            Self::Denied(_) | Self::Unknown(_) | Self::NotServed => None,
+        }
+    }
+}
+
 /// The public network.
 pub(crate) struct Network {
     facts: Arc<Facts>,
@@ -204,9 +214,13 @@ impl Network {
         self.facts.answered.notify_waiters();
     }
 
-    /// The network does not take a block that could be attached: it would not take the next one either.
-    pub(crate) fn refuses(&self, block: &str, words: String) {
-        lock(&self.facts.refused).insert(block.to_owned(), (words, Instant::now()));
+    /// The network does not take a block that could be attached: it would not take the next one either. Says whether it was so at the
+    /// last try too.
+    pub(crate) fn refuses(&self, block: &str, words: String) -> bool {
+        let mut refused = lock(&self.facts.refused);
+        refused
+            .insert(block.to_owned(), (words, Instant::now()))
+            .is_some()
     }
 
     /// The network takes a block after all, or the block is not wanted there any more.
@@ -266,7 +280,8 @@ impl Facts {
         (shown <= MOST_BLOCKS && shown + coming >= MOST_BLOCKS).then(|| {
             let reserved = match coming {
                 0 => String::new(),
-                _ => format!(", {coming} more are reserved for other services"),
+                1 => ", 1 more is reserved for another service,".to_owned(),
+                _ => format!(", {coming} more are reserved for other services,"),
             };
             let text = format!(
                 "public network {id} has {shown} IP blocks on it{reserved} and takes no more, so none is bought for service {service}"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Refusals, ServiceKey};
-use bowline_phoenixnap_client::{BlockStatus, IpBlock};
+use bowline_phoenixnap_client::{BlockStatus, IpBlock, Membership};
 use bowline_plan::{Answer, Note};
 
 use crate::load_balancer::blocks::{self, Attachment, Place};
@@ -206,8 +206,27 @@ fn orphan(intent: &Intent, block: &IpBlock) -> String {
     format!("IP block {id} ({cidr}) {whose}")
 }
 
+/// Which servers use addresses of a block; `None` if none is seen to.
+fn users(block: &IpBlock, members: &[Membership]) -> Option<String> {
+    let uses = members.iter().flat_map(|member| {
+        let server = member.resource_id.as_deref().unwrap_or("unknown");
+        let ips = member.ips.iter().filter(|ip| {
+            let ip = ip.parse();
+            ip.is_ok_and(|ip| blocks::contains(block, ip))
+        });
+        ips.map(move |ip| format!("server {server} uses {ip}"))
+    });
+    let uses: Vec<String> = uses.collect();
+    (!uses.is_empty()).then(|| uses.join(" and "))
+}
+
 /// What is billed, and no run gives back.
-pub(super) fn left_over(intent: &Intent, block: &IpBlock, network: &str) -> Option<String> {
+pub(super) fn left_over(
+    intent: &Intent,
+    block: &IpBlock,
+    network: &str,
+    members: &[Membership],
+) -> Option<String> {
     if intent.has_orphan(block) {
         return Some(orphan(intent, block));
     }
@@ -216,6 +235,12 @@ pub(super) fn left_over(intent: &Intent, block: &IpBlock, network: &str) -> Opti
         Fate::LeaveAlone(why) if evidence::is_marked(block) => Some(format!(
             "IP block {id} ({cidr}) is marked to be given back, and {why}"
         )),
+        Fate::Detach(network) if evidence::is_marked(block) => {
+            let user = users(block, members)?;
+            Some(format!(
+                "IP block {id} ({cidr}) is marked to be given back, and public network {network} keeps it as long as {user}"
+            ))
+        }
         _ => None,
     }
 }
