@@ -356,7 +356,6 @@ pub(super) async fn left_behind(
         }
         (false, ..) => {}
     }
-    }
     let lines = left.iter().map(|(group, _)| {
         let owner = group.first().map(|it| it.owner.to_string());
         format!(
