@@ -280,8 +280,8 @@ impl Balancers {
     async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
         let (mut all, mut errors) = (Vec::new(), Vec::new());
         for (index, cloud) in self.clouds.iter().enumerate() {
-            let found = cloud.load_balancer.surveyed(&self.orphan_facts(index, facts));
-            let found = match found.await {
+            let facts = self.orphan_facts(index, facts);
+            let found = match cloud.load_balancer.surveyed(&facts).await {
                 Ok(found) => found,
                 Err(error) => {
                     all.push(Found::unread(cloud.name, &error));
