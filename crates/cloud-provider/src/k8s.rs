@@ -128,6 +128,25 @@ pub struct LoadBalancerStatus {
     pub ingress: Option<Vec<LoadBalancerIngress>>,
 }
 
+/// As the API server stores it: it fills in its default of how nodes treat an address.
+impl From<&crate::LoadBalancerStatus> for LoadBalancerStatus {
+    fn from(status: &crate::LoadBalancerStatus) -> Self {
+        let ingress = status.ingress.iter().map(|entry| LoadBalancerIngress {
+            ip: entry.ip.clone(),
+            hostname: entry.hostname.clone(),
+            ip_mode: entry
+                .ip
+                .is_some()
+                .then(|| entry.ip_mode.unwrap_or(crate::IpMode::Vip).as_str().to_owned()),
+            ports: None,
+        });
+        let ingress: Vec<_> = ingress.collect();
+        Self {
+            ingress: (!ingress.is_empty()).then_some(ingress),
+        }
+    }
+}
+
 /// An address at which a load balancer takes traffic.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::k8s::{self, Service};
+use crate::k8s::Service;
 use bowline_plan::{Ailment, Answer, Impact, Lane, Plan, Refusal, RefusedBy, Shown, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -602,7 +602,7 @@ impl KubeWrite {
                     Some(ip.clone()).filter(|ip| !ip.is_empty());
             }
             Self::PublishStatus(status) => {
-                let status = Some(status.as_stored());
+                let status = Some(status.into());
                 service.status.get_or_insert_default().load_balancer = status;
             }
         }
@@ -709,24 +709,6 @@ impl LoadBalancerStatus {
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
-    }
-
-    /// As the API server stores it: it fills in its default of how nodes treat an address.
-    #[must_use]
-    pub fn as_stored(&self) -> k8s::LoadBalancerStatus {
-        let ingress = self.ingress.iter().map(|entry| k8s::LoadBalancerIngress {
-            ip: entry.ip.clone(),
-            hostname: entry.hostname.clone(),
-            ip_mode: entry
-                .ip
-                .is_some()
-                .then(|| entry.ip_mode.unwrap_or(IpMode::Vip).as_str().to_owned()),
-            ports: None,
-        });
-        let ingress: Vec<_> = ingress.collect();
-        k8s::LoadBalancerStatus {
-            ingress: (!ingress.is_empty()).then_some(ingress),
-        }
     }
 }
 
