@@ -5,18 +5,20 @@ mod creations;
 mod deletions;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bowline_cloud_provider::{CloudError, Route};
+use bowline_cloud_provider::{CloudError, Node, Route};
 use futures::StreamExt as _;
 use futures::future::{self, BoxFuture, FutureExt as _};
 use futures::stream::FuturesUnordered;
+use ipnet::IpNet;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::attempts::{Next, Wish};
 use super::calls::{self, Caller, Calls};
-use super::plan::{Action, Plan, Shared};
+use super::plan::{self, Action, Plan, Shared};
 use super::{NAME, RouteController};
 use crate::events;
 use crate::queue::RetryAfter;
@@ -81,6 +83,7 @@ impl RouteController {
         };
         // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
         let mut nodes = self.ctx.nodes.all();
+        self.tell_left(&listed, &nodes);
         nodes.retain(|node| self.routes.leads_to(node));
         let mut plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
         self.forget_unwished(&plan);
@@ -109,6 +112,25 @@ impl RouteController {
                 }
                 None
             }
+        }
+    }
+
+    /// Says once of a route outside of `--cluster-cidr` that it stays when its Node is gone: it is never deleted, and no Node tells of
+    /// it any more.
+    fn tell_left(&self, listed: &[Route], nodes: &[Arc<Node>]) {
+        let mut seen = self.seen();
+        let outside = listed.iter().filter(|route| {
+            let destination = &route.destination;
+            seen.contains(&destination.trunc()) && !plan::is_ours(destination, &self.cluster_cidrs)
+        });
+        let left = outside.filter(|route| {
+            let mut nodes = nodes.iter();
+            !nodes.any(|node| plan::has_network(node, &route.destination))
+        });
+        let left: BTreeSet<IpNet> = left.map(|route| route.destination.trunc()).collect();
+        for network in left {
+            seen.remove(&network);
+            tracing::warn!(controller = NAME, %network, "The node with this pod network is gone, and its route stays: only routes in --cluster-cidr are deleted. Delete it in the cloud if nothing needs it");
         }
     }
 

@@ -190,7 +190,7 @@ impl<'a> Targets<'a> {
     }
 }
 
-fn has_network(node: &Node, destination: &IpNet) -> bool {
+pub(super) fn has_network(node: &Node, destination: &IpNet) -> bool {
     let mut networks = node.pod_cidrs.iter();
     networks.any(|text| cluster_cidr::pod_network(text) == Some(destination.trunc()))
 }

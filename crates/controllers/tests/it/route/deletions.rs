@@ -1,5 +1,8 @@
 //! Which routes are deleted, and which are kept.
 
+use bowline_base::log::Log;
+use tracing::Level;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -42,6 +45,23 @@ async fn only_routes_of_the_cluster_are_ever_deleted() {
     );
     assert_eq!(table.calls("delete").len(), 3);
     assert_eq!(table.calls("create").len(), 1, "the dead route was replaced");
+}
+
+/// As with the Go managers: it may be anybody's. Nobody else tells of it any more.
+#[tokio::test(start_paused = true)]
+async fn a_route_outside_of_the_cluster_s_networks_stays_when_its_node_goes_which_is_said_once() {
+    let (cluster, table) = start(PERIODIC);
+    table.put("", "192.168.0.0/24", false);
+    cluster.put(node("n1", &["172.20.0.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(log.text(), "");
+    delete_node(&cluster, "n1");
+    cluster.pass(SECOND * 600).await;
+    assert_eq!(table.routes(), [" 192.168.0.0/24", "n1 172.20.0.0/24"]);
+    let told = log.take();
+    assert!(told.len() == 1 && told[0].contains("172.20.0.0/24"), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]
