@@ -31,7 +31,7 @@ pub enum KubeError {
     #[error("{0}")]
     Expired(String),
     /// The API server is busy (429, or an answer that states a delay): try again after this time.
-    #[error("{message}")]
+    #[error("{}{message}", busy(*code))]
     Throttled {
         /// The HTTP status: 429, or 500 and more.
         code: u16,
@@ -115,6 +115,15 @@ pub(crate) fn is_of_leaving_namespace(body: &[u8]) -> bool {
     let status: Status = serde_json::from_slice(body).unwrap_or_default();
     let causes = status.details.unwrap_or_default().causes;
     causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// What stands before the text of an answer that states a delay. A 429 often says no more than that there were too many requests; a 5xx
+/// tells its own cause.
+fn busy(code: u16) -> &'static str {
+    match code {
+        429 => "the API server is too busy to answer (429): ",
+        _ => "",
+    }
 }
 
 /// How much of a body that is no `Status` is repeated in an error.
@@ -244,6 +253,10 @@ mod tests {
             "502 Bad Gateway: bad luck"
         );
         assert_eq!(answer(500, &[], "").to_string(), "500 Internal Server Error");
+        assert_eq!(
+            answer(429, &[], r#"{"kind":"Status","message":"injected","code":429}"#).to_string(),
+            "the API server is too busy to answer (429): injected"
+        );
     }
 
     #[test]

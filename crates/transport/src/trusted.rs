@@ -130,7 +130,7 @@ impl ServerCertVerifier for Trusted {
             Err(refusal) => refusal,
         };
         if !self.is_trusted_itself(shown) {
-            return Err(refusal);
+            return Err(without_issuer(shown, refusal));
         }
         check_time_and_use(shown, now)?;
         verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
@@ -157,6 +157,18 @@ impl ServerCertVerifier for Trusted {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.chains.supported_verify_schemes()
+    }
+}
+
+/// Of a certificate that signed itself and says that it is an authority, the library tells only that it is none of a server. What is
+/// amiss is that nobody here trusts it.
+fn without_issuer(shown: &CertificateDer<'_>, refusal: Error) -> Error {
+    let signed_itself = || X509Certificate::from_der(shown).is_ok_and(|(_, it)| it.issuer() == it.subject());
+    match refusal {
+        Error::InvalidCertificate(CertificateError::Other(_)) if signed_itself() => {
+            CertificateError::UnknownIssuer.into()
+        }
+        refusal => refusal,
     }
 }
 

@@ -59,14 +59,10 @@ pub(super) async fn answers<'a>(
                           ServiceAccount";
             (ANSWERS.failed(format!("{host}: {error}"), remedy), None, None)
         }
-        Err(KubeError::Throttled { code, message, .. }) => {
-            let remedy = "the API server is there and too busy to answer: see what asks it so often (its priority levels and audit log), and try \
-                          again; what stands below lacks what it did not answer";
-            (
-                ANSWERS.failed(format!("{host}: {code} {message}"), remedy),
-                None,
-                None,
-            )
+        Err(error @ KubeError::Throttled { .. }) => {
+            let remedy = "see what asks the API server so often (its priority levels and audit log), and try again; what stands below lacks what \
+                          it did not answer";
+            (ANSWERS.failed(format!("{host}: {error}"), remedy), None, None)
         }
         // It answers, and others tell what it refuses.
         Err(error @ KubeError::Forbidden(_)) => {

@@ -76,6 +76,9 @@ fn only_that_very_certificate_is_taken_for_its_names_time_and_use() {
     assert!(check(&trusting(std::slice::from_ref(&known)), &other, "api.example").is_err());
     check(&trusting(std::slice::from_ref(&known)), &known, "api.example").unwrap();
     assert!(check(&trusting(std::slice::from_ref(&known)), &known, "other.example").is_err());
+    // In words that people know, not as an authority that is used as a server's.
+    let unknown = check(&trusting(&[of(|_| ())]), &known, "api.example").unwrap_err();
+    assert_eq!(unknown.to_string(), "invalid peer certificate: UnknownIssuer");
     assert!(check(&trusting(&[known]), &of(|_| ()), "api.example").is_err());
 
     let refused = |change: fn(&mut CertificateParams)| {
