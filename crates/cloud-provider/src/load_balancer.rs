@@ -412,15 +412,11 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare).
+    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare). It may be dropped at any await.
     ///
     /// # Errors
     ///
     /// The cloud could not be read, or not all of it.
-    ///
-    /// # Cancellation
-    ///
-    /// May be dropped at any await.
     fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         Box::pin(async {
             let mut found = self.marked(facts).await?;

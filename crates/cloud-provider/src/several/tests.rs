@@ -547,7 +547,6 @@ fn begun(spec: Value, is_wanted: bool, annotation: Option<&str>) -> ServiceFacts
     facts
 }
 
-/// The annotation is written last, so the finalizer alone may tell that a process began.
 #[test]
 fn a_service_that_was_begun_and_that_its_cloud_wrote_nothing_on_is_asked_of_all_clouds_once() {
     let of_two = || json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
@@ -569,9 +568,8 @@ fn a_service_that_was_begun_and_that_its_cloud_wrote_nothing_on_is_asked_of_all_
         assert!(!is_wanted || drive(&clouds, begun(of_two(), true, None)).is_empty());
         assert_eq!(*one.0.looks.lock().unwrap(), looks, "asked once");
     }
-    // What its cloud wrote on it, it wrote at the end; and what is new was begun nowhere.
-    let plain = || json!({ "type": "LoadBalancer" });
-    for facts in [begun(plain(), true, Some(ONE.key)), facts(plain(), true, &[])] {
+    let plain = json!({ "type": "LoadBalancer" });
+    for facts in [begun(plain.clone(), true, Some(ONE.key)), facts(plain, true, &[])] {
         let (one, two) = (fake("one", &[], false), fake("two", &[], true));
         let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
         assert_eq!(drive(&clouds, facts), ["make"]);
@@ -608,7 +606,6 @@ fn a_cloud_that_does_not_answer_keeps_no_service_waiting_that_it_may_have_nothin
     );
 }
 
-/// It may have been left there by a process of a release that did not ask.
 #[test]
 fn what_a_living_service_left_in_a_cloud_that_does_not_serve_it_is_an_orphan_and_nothing_of_a_class_of_nobody()
  {
