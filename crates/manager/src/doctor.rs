@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service, ServiceClasses,
-    ServiceKey, ServiceList,
+    CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service,
+    ServiceClasses, ServiceKey, ServiceList,
 };
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
@@ -163,7 +163,7 @@ pub enum Cloud {
     /// It was built, in this time; some clouds have been asked for something by then.
     Built(Arc<dyn CloudProvider>, Duration),
     /// The cloud refused, or could not be asked.
-    Refused(String),
+    Refused(CloudError),
     /// The configuration cannot be used, for this reason.
     Unusable(String),
 }
@@ -225,6 +225,10 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("asking the API server");
     let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
     checks.push(answer);
+    if let Cloud::Refused(error) = &patient.cloud {
+        // First of all: a manager that ends for it does not run, and so nobody leads.
+        checks.splice(0..0, cloud::refused(error));
+    }
     let provider = patient.cloud.provider();
     let objects = objects(patient, kube, version).await;
     progress.is_at("looking for the managers of the cluster");
