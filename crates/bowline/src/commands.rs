@@ -55,6 +55,19 @@ pub struct Surroundings {
     pub seed: u64,
     /// Configuration files that were taken from a deployed manager.
     pub copies: Vec<Copied>,
+    /// What could not be taken from it.
+    pub untaken: Untaken,
+}
+
+/// What a command could not take from the manager that is deployed.
+#[derive(Debug, Clone, Default)]
+pub struct Untaken {
+    /// Why nothing is known of the cloud.
+    pub all: Option<String>,
+    /// Whether that is a fault of the manifest, and not only that the API server does not answer or no manager is deployed.
+    pub is_fault: bool,
+    /// What else is lacking, a line for each.
+    pub lines: Vec<String>,
 }
 
 impl Surroundings {
@@ -74,6 +87,7 @@ impl Surroundings {
             identity: Identity::new(host, &random.to_string()),
             seed: random.as_u64_pair().0,
             copies: Vec::new(),
+            untaken: Untaken::default(),
         }
     }
 }

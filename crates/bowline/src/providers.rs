@@ -3,14 +3,14 @@
 //! Each is a cargo feature. To add one: a line in `registry` and a constructor below it.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting};
 use bowline_cloud_provider::several::{Cloud, Several};
-use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
+use bowline_cloud_provider::{CloudConfig, CloudError, CloudProvider, Environment};
 use bowline_kube_io::Dates;
 use bowline_manager::FencingGate;
 use bowline_manager::doctor::Refused;
@@ -54,7 +54,7 @@ pub struct Site {
     pub copies: Vec<Copied>,
 }
 
-/// A configuration file that was read from the cluster. It may hold secrets.
+/// A configuration file, or one that it names, that was read from the cluster. It may hold secrets.
 #[derive(Clone)]
 pub struct Copied {
     /// What stands for its path, and says what it is a copy of.
@@ -374,12 +374,7 @@ async fn build_one(
         None => CloudConfig::Absent,
         Some((path, named_by)) => {
             let shown = path.display().to_string();
-            let copy = site.copies.iter().find(|copy| copy.called == shown);
-            let contents = match copy {
-                Some(copy) => Ok(copy.contents.clone()),
-                None => std::fs::read(&path),
-            };
-            let contents = contents.map_err(|source| ProviderError::Config {
+            let contents = site.contents(&path).map_err(|source| ProviderError::Config {
                 path: shown.clone(),
                 named_by,
                 source,
@@ -413,8 +408,13 @@ async fn build_one(
 
 impl Site {
     /// What a cloud answered at the start, or what there is to go on with if it is only one of several.
-    fn or_go_on<T, E: Error>(&self, provider: &str, answer: Result<T, E>, otherwise: T) -> Result<T, E> {
-        match answer {
+    fn or_go_on<T>(
+        &self,
+        provider: &str,
+        answer: Result<T, impl Into<CloudError>>,
+        otherwise: T,
+    ) -> Result<T, CloudError> {
+        match answer.map_err(Into::into) {
             Err(error) if self.starts_anyway => {
                 self.shown.refuse(provider, &error);
                 tracing::error!(
@@ -425,6 +425,14 @@ impl Site {
                 Ok(otherwise)
             }
             answer => answer,
+        }
+    }
+
+    /// The contents of a file that the configuration names: those of a copy where there is one.
+    fn contents(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        match self.copies.iter().find(|copy| Path::new(&copy.called) == path) {
+            Some(copy) => Ok(copy.contents.clone()),
+            None => std::fs::read(path),
         }
     }
 
@@ -510,7 +518,7 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
     use bowline_openstack::{Client, Offer, OpenStack, Options, PROVIDER_NAME};
 
     Box::pin(async move {
-        let options = Options::read(config, &site.environment, &|path| std::fs::read(path))?;
+        let options = Options::read(config, &site.environment, &|path| site.contents(path))?;
         options.log();
         let mut sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
         let mut http = site.http(PROVIDER_NAME);

@@ -32,6 +32,7 @@ pub mod evidence;
 mod instances;
 pub mod k8s;
 mod kept;
+mod kube_write;
 mod load_balancer;
 mod measurement;
 mod memory;
@@ -59,8 +60,9 @@ pub use instances::{
     InstanceQuery, InstanceResult, InstancesV2, PowerState, Purpose, Sought,
 };
 pub use kept::Kept;
+pub use kube_write::KubeWrite;
 pub use load_balancer::{
-    BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
+    BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, LoadBalancer, LoadBalancerPlan,
     LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, ReconcileKind, Reconciler, SeenBy, Told,
     WriteOutcome,
 };

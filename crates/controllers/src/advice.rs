@@ -25,15 +25,6 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
     }
 }
 
-/// The same, where only a text is left of a failure.
-#[must_use]
-pub fn about_text(text: &str) -> Option<&'static str> {
-    // The last one is how CloudStack says it.
-    let words = ["401", "Unauthorized", "verify user credentials"];
-    let is_refused = words.iter().any(|word| text.contains(word));
-    about_certificate(text).or_else(|| is_refused.then_some(UNAUTHENTICATED))
-}
-
 fn about_certificate(text: &str) -> Option<&'static str> {
     text.contains("invalid peer certificate").then_some(UNTRUSTED)
 }
@@ -58,9 +49,5 @@ mod tests {
         ] {
             assert_eq!(about(kind, text), advice, "{text}");
         }
-        assert_eq!(about_text(certificate), Some(UNTRUSTED));
-        let cloudstack = "unable to verify user credentials and/or request signature";
-        assert_eq!(about_text(cloudstack), Some(UNAUTHENTICATED));
-        assert_eq!(about_text("503 Service Unavailable"), None);
     }
 }

@@ -165,7 +165,7 @@ pub enum Cloud {
     /// The same, of several clouds without these, which refused.
     Partly(Arc<dyn CloudProvider>, Duration, Vec<Refused>),
     /// The cloud refused, or could not be asked.
-    Refused(String),
+    Refused(CloudError),
     /// The configuration cannot be used, for this reason.
     Unusable(String),
 }
@@ -256,6 +256,10 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("asking the API server");
     let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
     checks.push(answer);
+    if let Cloud::Refused(error) = &patient.cloud {
+        // First of all: a manager that ends for it does not run, and so nobody leads.
+        checks.splice(0..0, cloud::refused(error));
+    }
     let provider = patient.cloud.provider();
     let objects = objects(patient, kube, version).await;
     progress.is_at("looking for the managers of the cluster");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline_openstack_client::{ApiError, Class, Client, Service};
+use bowline_plan::Classified;
 use tokio::time::timeout;
 
 use crate::config::Options;
@@ -33,6 +34,13 @@ pub enum StartError {
          (--controllers=*,-service-lb-controller)"
     )]
     NoLoadBalancers(ApiError),
+}
+
+impl Classified for StartError {
+    fn class(&self) -> Class {
+        let (Self::Login(error) | Self::NoLoadBalancers(error)) = self;
+        error.class
+    }
 }
 
 impl Offer {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bowline::args::Options;
-use bowline::commands::{self, Surroundings};
+use bowline::commands::{self, Surroundings, Untaken};
 use bowline_cloud_provider::Environment;
 use bowline_manager::Identity;
 use tokio::sync::watch;
@@ -169,5 +169,6 @@ pub(super) fn surroundings(environment: &Environment, seed: u64) -> Surroundings
         identity: Identity::new("demo", &Uuid::new_v4().to_string()),
         seed,
         copies: Vec::new(),
+        untaken: Untaken::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::CloudProvider;
+use bowline_cloud_provider::{CloudError, CloudProvider};
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
     Category, Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, examine_before,
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::reading::{self, Reading};
 use super::terminal::Terminal;
-use super::{Surroundings, exit};
+use super::{Surroundings, Untaken, exit};
 use crate::args::{DoctorOptions, Options, OutputForm};
 use crate::migration;
 use crate::providers::{self, Calls, InForce, ProviderError};
@@ -201,10 +201,23 @@ fn controllers(options: &Options, provider: &dyn CloudProvider) -> Check {
 /// Builds the provider, and tells what its configuration has to do with it if there is none.
 pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
     let options = &reading.options.provider;
+    let untaken = reading.untaken();
     if let Err(error) = providers::check(options) {
-        checks.push(PROVIDER.failed(error.to_string(), "correct --cloud-provider"));
-        checks.push(SETTINGS.skipped("there is no provider"));
-        return Cloud::Unusable(error.to_string());
+        let (check, why) = match (&error, &untaken.all) {
+            (ProviderError::Unsaid, Some(why)) if untaken.is_fault => {
+                let remedy =
+                    "do what the text says; what the command line gives counts instead of the manifest";
+                (PROVIDER.failed(why.clone(), remedy), why.clone())
+            }
+            // Other checks tell why the API server does not, or that there is no manager.
+            (ProviderError::Unsaid, Some(why)) => (PROVIDER.skipped(why.clone()), why.clone()),
+            (error, _) => {
+                let why = error.to_string();
+                (PROVIDER.failed(why.clone(), "correct --cloud-provider"), why)
+            }
+        };
+        checks.extend([check, SETTINGS.skipped("there is no provider")]);
+        return Cloud::Unusable(why);
     }
     let version = &reading.options.version.git_version;
     checks.push(PROVIDER.ok(format!("{}, in {version}", options.name)));
@@ -216,30 +229,33 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
         (Ok(Ok(provider)), shown) => {
             let mut shown = shown.unwrap_or_default();
             let refused = std::mem::take(&mut shown.refused);
-            checks.push(usable(shown));
+            checks.push(usable(shown, untaken));
             match refused.is_empty() {
                 true => Cloud::Built(provider, begun.elapsed()),
                 false => Cloud::Partly(provider, begun.elapsed(), refused),
             }
         }
         (Ok(Err(ProviderError::Init { source, .. })), Some(shown)) => {
-            checks.push(usable(shown));
-            Cloud::Refused(source.to_string())
+            checks.push(usable(shown, untaken));
+            let answer = source.downcast_ref::<CloudError>().cloned();
+            Cloud::Refused(answer.unwrap_or_else(|| CloudError::other(source.to_string())))
         }
         (Err(_), shown) => {
-            checks.push(usable(shown.unwrap_or_default()));
-            Cloud::Refused(format!("no answer within {} s", BUILT_WITHIN.as_secs()))
+            checks.push(usable(shown.unwrap_or_default(), untaken));
+            let text = format!("no answer within {} s", BUILT_WITHIN.as_secs());
+            Cloud::Refused(CloudError::transient(text))
         }
         (Ok(Err(error)), _) => {
             let remedy = "correct what the text names, in the file of --cloud-config, in the environment or among the flags";
-            checks.push(SETTINGS.failed(error.to_string(), remedy));
+            let check = SETTINGS.failed(error.to_string(), remedy);
+            checks.push(check.with(untaken.lines.clone()));
             Cloud::Unusable(error.to_string())
         }
     }
 }
 
 /// What is in force of a configuration that can be used, and what somebody should look at.
-fn usable(shown: InForce) -> Check {
+fn usable(shown: InForce, untaken: &Untaken) -> Check {
     let InForce {
         settings, remarks, ..
     } = shown;
@@ -252,7 +268,8 @@ fn usable(shown: InForce) -> Check {
             "correct it, or take it out",
         ),
     };
-    check.with(remarks.into_iter().chain(settings).collect())
+    let untaken = untaken.lines.iter().cloned();
+    check.with(remarks.into_iter().chain(untaken).chain(settings).collect())
 }
 
 /// The controllers that --controllers leaves out, which may be on purpose.
@@ -343,22 +360,33 @@ mod tests {
     #[test]
     fn what_somebody_should_look_at_is_a_warning_before_the_settings() {
         let settings = vec![ShownSetting::new("[Global] region", "r", "cloud.conf")];
-        let check = usable(InForce {
-            settings: settings.clone(),
-            remarks: vec!["`regoin` is not known".to_owned()],
-            refused: Vec::new(),
-        });
+        let check = usable(
+            InForce {
+                settings: settings.clone(),
+                remarks: vec!["`regoin` is not known".to_owned()],
+                refused: Vec::new(),
+            },
+            &Untaken::default(),
+        );
         assert_eq!(check.outcome, Outcome::Warning);
         assert_eq!(
             check.details,
             ["`regoin` is not known", "[Global] region = r (cloud.conf)"]
         );
-        let check = usable(InForce {
-            settings,
-            remarks: Vec::new(),
-            refused: Vec::new(),
-        });
+        let untaken = Untaken {
+            lines: vec!["HTTPS_PROXY is not taken".to_owned()],
+            ..Untaken::default()
+        };
+        let check = usable(
+            InForce {
+                settings,
+                remarks: Vec::new(),
+                refused: Vec::new(),
+            },
+            &untaken,
+        );
         assert_eq!(check.outcome, Outcome::Ok);
+        assert_eq!(check.details[0], "HTTPS_PROXY is not taken");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use bowline_kube_io::{ConnectError, Dates, Kube, KubeMetrics, SystemClock};
 use bowline_manager::FencingGate;
 use bowline_manager::doctor::Progress;
 
-use super::{Surroundings, connect, terminal};
+use super::{Surroundings, Untaken, connect, terminal};
 use crate::args::{LoggingOptions, Options};
 use crate::{logging, providers};
 
@@ -81,6 +81,11 @@ impl Reading {
             starts_anyway: !provider.several.is_empty(),
             copies: self.surroundings.copies.clone(),
         }
+    }
+
+    /// What could not be taken from the deployed manager.
+    pub(super) fn untaken(&self) -> &Untaken {
+        &self.surroundings.untaken
     }
 
     /// Who this process is.

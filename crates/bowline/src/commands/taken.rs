@@ -1,14 +1,14 @@
 //! What a command takes from the manager that is deployed in the cluster, where the command line does not say which cloud is meant: the
 //! flags of its manifest, its variables, and its configuration file. What is given on the command line or in the environment counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_kube_io::Kube;
 use bowline_manager::bundle::shown_flag;
 use bowline_manager::deployed::{self, Deployed, Place, Program, Value};
 
-use super::Surroundings;
 use super::reading::{self, Reading};
+use super::{Surroundings, Untaken};
 use crate::args::{self, Invocation, Unsaid};
 use crate::providers::Copied;
 
@@ -55,28 +55,12 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
     let options = &unsaid.options;
     let found = reading::block_on(options, unsaid.has_log, async || {
         let reading = Reading::new(options, surroundings.clone());
-        let kube = reading.kube(unsaid.word).await?;
+        let kube = reading.kube(unsaid.word).await.map_err(Nothing::Unasked)?;
         Taken::from(&kube).await
     });
-    let told = |error: &str| {
-        format!(
-            "--cloud-provider is not given, and the deployed manager cannot be asked: {error}. Give the manager's flags and \
-             variables, as its manifest has them"
-        )
-    };
-    let taken = match found.flatten() {
+    let taken = match found.map_err(Nothing::Unasked).flatten() {
         Ok(taken) => taken,
-        // What can be told without a cloud is told.
-        Err(error)
-            if matches!(
-                unsaid.invocation,
-                Invocation::Doctor(..) | Invocation::SupportBundle(..) | Invocation::CheckTraffic(..)
-            ) =>
-        {
-            reading::talk(&told(&error));
-            return super::start(unsaid.invocation, surroundings);
-        }
-        Err(error) => return super::complain(&[told(&error)], ""),
+        Err(nothing) => return without(nothing, unsaid, surroundings),
     };
     taken.tell();
     let object = taken.object.clone();
@@ -87,19 +71,78 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
     line.extend(unsaid.words.iter().cloned());
     let surroundings = Surroundings {
         environment: surroundings.environment.or(taken.variables),
-        copies: taken.files.into_iter().map(|(_, copy)| copy).collect(),
+        copies: taken
+            .files
+            .into_iter()
+            .map(|(_, copy)| copy)
+            .chain(taken.named)
+            .collect(),
+        untaken: Untaken {
+            lines: taken.lacking,
+            ..Untaken::default()
+        },
         ..surroundings
     };
     match args::read(&line) {
-        Invocation::Unsaid(_) => super::complain(&[told("its manifest names no cloud")], ""),
+        Invocation::Unsaid(_) => {
+            let nothing = Nothing::Faulty(format!("the manifest of {object} names no cloud"));
+            without(nothing, unsaid, surroundings)
+        }
         // What the person gave was understood before.
         Invocation::Wrong { errors, .. } => {
-            let faults = errors.iter().map(|error| {
-                format!("{object}: {error}. The manager ends at its start for that: correct its manifest")
-            });
-            super::complain(&faults.collect::<Vec<_>>(), "")
+            let fault = format!(
+                "{object}: {}. The manager ends at its start for that: correct its manifest",
+                errors.join("; ")
+            );
+            without(Nothing::Faulty(fault), unsaid, surroundings)
         }
         invocation => super::start(invocation, surroundings),
+    }
+}
+
+/// Why nothing is taken.
+#[derive(Debug, PartialEq, Eq)]
+enum Nothing {
+    /// The API server does not tell, or there is no manager.
+    Unasked(String),
+    /// What is deployed cannot be used.
+    Faulty(String),
+}
+
+/// Runs the command with what can be told without a cloud, if it is one that has something to tell then.
+fn without(nothing: Nothing, unsaid: Unsaid, surroundings: Surroundings) -> u8 {
+    let (why, is_fault) = match nothing {
+        Nothing::Unasked(error) => {
+            let why =
+                format!("--cloud-provider is not given, and the deployed manager cannot be asked: {error}");
+            (why, false)
+        }
+        Nothing::Faulty(fault) => (fault, true),
+    };
+    match unsaid.invocation {
+        Invocation::Doctor(..)
+        | Invocation::SupportBundle(..)
+        | Invocation::CheckTraffic(..)
+        | Invocation::Explain(..) => {
+            reading::talk(&why);
+            let untaken = Untaken {
+                all: Some(why),
+                is_fault,
+                lines: Vec::new(),
+            };
+            super::start(
+                unsaid.invocation,
+                Surroundings {
+                    untaken,
+                    ..surroundings
+                },
+            )
+        }
+        _ if is_fault => super::complain(&[why], ""),
+        _ => {
+            let error = format!("{why}. Give the manager's flags and variables, as its manifest has them");
+            super::complain(&[error], "")
+        }
     }
 }
 
@@ -130,20 +173,27 @@ struct Taken {
     variables: Vec<(String, String)>,
     /// The configuration files, each with what stands before its path: `CLOUD=`, where there are several clouds.
     files: Vec<(String, Copied)>,
+    /// The files that those name, such as one of certificate authorities, by their paths in the pod.
+    named: Vec<Copied>,
     /// What was taken from where, in words without values.
     sources: Vec<String>,
+    /// What was not taken, and why.
+    lacking: Vec<String>,
 }
 
 impl Taken {
-    async fn from(kube: &Kube) -> Result<Self, String> {
-        let all = deployed::find(kube).await.map_err(|error| error.to_string())?;
+    async fn from(kube: &Kube) -> Result<Self, Nothing> {
+        let all = deployed::find(kube).await;
+        let all = all.map_err(|error| Nothing::Unasked(error.to_string()))?;
         let manager = chosen(&all)?;
         let mut taken = Self {
             object: manager.object(),
             flags: flags(manager),
             variables: Vec::new(),
             files: Vec::new(),
+            named: Vec::new(),
             sources: Vec::new(),
+            lacking: Vec::new(),
         };
         for (name, value) in manager.variables() {
             match value {
@@ -159,8 +209,12 @@ impl Taken {
         }
         let files = manager.flag("cloud-config").unwrap_or_default();
         for entry in files.split(',').filter(|entry| !entry.is_empty()) {
-            taken.take_file(kube, manager, entry).await?;
+            taken
+                .take_file(kube, manager, entry)
+                .await
+                .map_err(Nothing::Faulty)?;
         }
+        taken.take_named(kube, manager).await;
         Ok(taken)
     }
 
@@ -168,8 +222,9 @@ impl Taken {
         if !VARIABLES_OF_THE_POD.iter().any(|prefix| name.starts_with(prefix)) {
             self.variables.push((name, value));
         } else if name.to_ascii_uppercase().ends_with("_PROXY") {
-            self.sources.push(format!(
-                "but not {name}: this computer goes its own way to the cloud, and what is run in the pod goes the manager's"
+            self.lacking.push(format!(
+                "{name} of the manager is not taken: this computer goes its own way to the cloud, and what is run in the pod goes the \
+                 manager's"
             ));
         }
     }
@@ -190,9 +245,11 @@ impl Taken {
                     self.add(name, String::from_utf8_lossy(&value).into_owned());
                 }
             }
-            Err(error) => self
-                .sources
-                .push(format!("nothing from {}: {error}", place.object())),
+            Err(error) => {
+                let (object, namespace) = (place.object(), &manager.namespace);
+                let text = format!("nothing is taken from {object} in {namespace}: {error}");
+                self.lacking.push(text);
+            }
         }
     }
 
@@ -203,9 +260,19 @@ impl Taken {
         };
         self.flags.retain(|flag| name_of(flag) != "cloud-config");
         let place = manager.file(path);
-        let place = place
-            .ok_or_else(|| format!("its --cloud-config={path} is a file of the node: give --cloud-config"))?;
-        let found = contents(kube, manager, &place).await?;
+        let place = place.ok_or_else(|| {
+            format!(
+                "--cloud-config={path} of {} is a file of the node: give --cloud-config",
+                self.object
+            )
+        })?;
+        let found = contents(kube, manager, &place).await.map_err(|error| {
+            let (object, namespace) = (place.object(), &manager.namespace);
+            format!(
+                "--cloud-config of {} is {object} in {namespace}: {error}",
+                self.object
+            )
+        })?;
         let (key, contents) = found.into_iter().next().unwrap_or_default();
         self.sources
             .push(format!("--cloud-config from {}", place.object()));
@@ -213,6 +280,34 @@ impl Taken {
         let called = format!("{key} of {} in {}", place.object(), manager.namespace);
         self.files.push((cloud, Copied { called, contents }));
         Ok(())
+    }
+
+    /// Takes the files that are named in the configuration and are in the cluster, too. What cannot be read is missed by whoever needs it.
+    async fn take_named(&mut self, kube: &Kube, manager: &Deployed) {
+        let texts: Vec<String> = self
+            .files
+            .iter()
+            .map(|(_, copy)| String::from_utf8_lossy(&copy.contents).into_owned())
+            .collect();
+        let paths: BTreeSet<String> = texts.iter().flat_map(|text| paths_in(text)).collect();
+        for path in paths {
+            let Some(place) = manager.file(&path) else {
+                continue;
+            };
+            match contents(kube, manager, &place).await {
+                Ok(found) => {
+                    let (_, contents) = found.into_iter().next().unwrap_or_default();
+                    self.sources.push(format!("{path} from {}", place.object()));
+                    self.named.push(Copied {
+                        called: path,
+                        contents,
+                    });
+                }
+                Err(error) => self
+                    .lacking
+                    .push(format!("{path} is {}: {error}", place.object())),
+            }
+        }
     }
 
     /// The flag that names the configuration files. Their contents stay in memory: on a disk, secrets would outlive an interrupted command.
@@ -230,11 +325,14 @@ impl Taken {
         let flags = self.flags.iter().map(|flag| shown_flag(flag));
         let parts: Vec<String> = flags.chain(self.sources.iter().cloned()).collect();
         reading::talk(&format!("taken from {}: {}", self.object, parts.join(", ")));
+        for line in &self.lacking {
+            reading::talk(line);
+        }
     }
 }
 
 /// The one that is meant: of several the only one that is Bowline.
-fn chosen(all: &[Deployed]) -> Result<&Deployed, String> {
+fn chosen(all: &[Deployed]) -> Result<&Deployed, Nothing> {
     let ours: Vec<&Deployed> = all.iter().filter(|it| it.program == Program::Bowline).collect();
     let meant = if ours.is_empty() {
         all.iter().collect()
@@ -243,14 +341,28 @@ fn chosen(all: &[Deployed]) -> Result<&Deployed, String> {
     };
     match *meant {
         [one] => Ok(one),
-        [] => Err("no cloud controller manager is deployed in this cluster".to_owned()),
-        _ => Err(format!("there are several: {}", names(meant.into_iter()))),
+        [] => Err(Nothing::Unasked(
+            "no cloud controller manager is deployed in this cluster".to_owned(),
+        )),
+        _ => Err(Nothing::Faulty(format!(
+            "there are several managers: {}. Give --cloud-provider and the other flags of the one that is meant",
+            names(meant.into_iter())
+        ))),
     }
 }
 
 fn names<'a>(all: impl Iterator<Item = &'a Deployed>) -> String {
     let names: Vec<String> = all.map(Deployed::object).collect();
     names.join(", ")
+}
+
+/// The absolute paths that stand in a configuration.
+fn paths_in(text: &str) -> impl Iterator<Item = String> + use<'_> {
+    let is_between = |c: char| c.is_whitespace() || "=,;:\"'".contains(c);
+    let words = text.split(is_between);
+    words
+        .filter(|word| word.starts_with('/') && !word.starts_with("//"))
+        .map(str::to_owned)
 }
 
 /// The flags that mean something elsewhere, with the provider that the program has built in.
@@ -372,8 +484,16 @@ mod tests {
         };
         assert_eq!(chosen(&[theirs.clone(), ours.clone()]), Ok(&ours));
         assert_eq!(chosen(std::slice::from_ref(&theirs)), Ok(&theirs));
-        assert!(chosen(&[]).unwrap_err().contains("no cloud controller manager"));
-        assert!(chosen(&[theirs.clone(), theirs]).unwrap_err().contains("several"));
-        assert!(chosen(&[ours.clone(), ours]).unwrap_err().contains("several"));
+        assert!(matches!(chosen(&[]), Err(Nothing::Unasked(_))));
+        for several in [[theirs.clone(), theirs], [ours.clone(), ours]] {
+            assert!(matches!(chosen(&several), Err(Nothing::Faulty(text)) if text.contains("several")));
+        }
+    }
+    #[test]
+    fn files_that_a_configuration_names_are_found_whatever_its_form() {
+        let text = "[Global]\nauth-url=https://a.example:5000/v3\nca-file = \"/etc/config/ca.crt\" # it\n\
+                    key-file=/etc/config/key.pem\n{\"path\":\"/x/y\"}";
+        let found: Vec<String> = paths_in(text).collect();
+        assert_eq!(found, ["/etc/config/ca.crt", "/etc/config/key.pem", "/x/y"]);
     }
 }

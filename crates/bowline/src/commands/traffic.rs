@@ -118,7 +118,8 @@ async fn search(reading: &Reading, cloud: &Cloud, kube: Kube) -> Result<Search, 
             let name = &reading.options.manager.cluster_name;
             Search::of_cluster(&**provider, kube, name, &reading.holder()).await
         }
-        Cloud::Refused(why) | Cloud::Unusable(why) => Err(why.clone()),
+        Cloud::Refused(why) => Err(why.to_string()),
+        Cloud::Unusable(why) => Err(why.clone()),
     }
 }
 

@@ -118,13 +118,13 @@ async fn cloudscale_needs_a_token_and_the_word_that_no_cluster_id_is_fine() {
 #[test]
 fn a_cloud_that_refuses_the_start_keeps_no_other_from_it() {
     let mut site = site(&[]);
-    let refused = || Err::<&str, _>(std::fmt::Error);
-    assert_eq!(site.or_go_on("openstack", refused(), "all"), Err(std::fmt::Error));
+    let refused = || Err::<&str, _>(CloudError::other("refused"));
+    assert_eq!(site.or_go_on("openstack", refused(), "all"), refused());
     site.starts_anyway = true;
     assert_eq!(site.or_go_on("openstack", refused(), "all"), Ok("all"));
     let told = site.shown.take().unwrap().refused;
     assert_eq!((told.len(), told[0].cloud.as_str()), (1, "openstack"));
-    let answer = Ok::<_, std::fmt::Error>("some");
+    let answer = Ok::<_, CloudError>("some");
     assert_eq!(site.or_go_on("openstack", answer, "all"), Ok("some"));
 }
 

@@ -9,7 +9,7 @@ use bowline_cloud_provider::{
     AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer,
     Node, Purpose, Service, ServiceClasses, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
 };
-use bowline_controllers::{advice, node_set};
+use bowline_controllers::node_set;
 use bowline_drive::orphans::find;
 use bowline_kube_io::Kube;
 use bowline_transport::meant;
@@ -161,28 +161,36 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     })
 }
 
+const NO_PROVIDER: &str = "there is no provider";
+
+/// The checks of this category where the cloud refused what a manager asks at its start.
+pub(super) fn refused(error: &CloudError) -> [Check; 3] {
+    [
+        LOGIN.failed(error.message(), remedy_of_start(error)),
+        INSTANCES.skipped(NO_PROVIDER),
+        LOAD_BALANCERS.skipped(NO_PROVIDER),
+    ]
+}
+
+/// What to do about an answer that ends a manager at its start: what it asks then comes from its configuration alone.
+pub(super) fn remedy_of_start(error: &CloudError) -> &'static str {
+    match error.kind() {
+        ErrorKind::Invalid | ErrorKind::NotFound => {
+            "correct what the text names in the configuration: the file of --cloud-config, the variables, the flags"
+        }
+        _ => remedy_of_error(error),
+    }
+}
+
 /// The checks of this category.
 pub(super) async fn checks(
     patient: &Patient<'_>,
     answers: Option<&Answers>,
     objects: &Objects,
 ) -> Vec<Check> {
-    const NO_PROVIDER: &str = "there is no provider";
     let (provider, time) = match &patient.cloud {
         Cloud::Built(provider, time) | Cloud::Partly(provider, time, _) => (provider, *time),
-        Cloud::Refused(error) => {
-            return vec![
-                LOGIN.failed(
-                    error,
-                    advice::about_text(error).unwrap_or(
-                        "follow the text: 403 is about the credentials, 429 and 5xx about the cloud, which may be too busy; else look at the address \
-                         of the API, at what answers there, and at the network",
-                    ),
-                ),
-                INSTANCES.skipped(NO_PROVIDER),
-                LOAD_BALANCERS.skipped(NO_PROVIDER),
-            ];
-        }
+        Cloud::Refused(_) => return Vec::new(), // `refused` has told it
         Cloud::Unusable(_) => {
             let because = "the configuration cannot be used";
             return vec![

@@ -84,26 +84,18 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 why.await
             }
         };
-        let (text, remedy) = match &patient.cloud {
-            Cloud::Built(..) | Cloud::Partly(..) => ("", ""),
-            Cloud::Refused(error) => (
-                error.as_str(),
-                "the manager ends at its start for that, or waits: `doctor` says more",
-            ),
-            Cloud::Unusable(error) => (
-                error.as_str(),
-                "give the flags, variables and files of the manager; without them only the cluster is known",
-            ),
-        };
-        if !text.is_empty() {
-            let cause = Cause::new(
-                "cloud.provider",
-                Outcome::Failed,
-                format!("the cloud is not asked: {text}"),
-                remedy,
-            );
-            let next = why.next.clone();
-            why.first(cause, &next);
+        if let Cloud::Unusable(error) = &patient.cloud {
+            let remedy =
+                "give the flags, variables and files of the manager; without them only the cluster is known";
+            let cause = unasked(error, remedy);
+            match read {
+                Some(None) => {
+                    let next = why.next.clone();
+                    why.first(cause, &next);
+                }
+                // What keeps the cluster from telling may keep the manager's flags, too.
+                _ => why.causes.push(cause),
+            }
         }
         if kube.is_some() {
             for check in permitted.iter().filter(|it| it.outcome == Outcome::Failed) {
@@ -135,6 +127,11 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 ));
             }
         }
+        // First of all: a manager that ends for it does not run, and so nobody leads.
+        if let Cloud::Refused(error) = &patient.cloud {
+            let next = why.next.clone();
+            why.first(unasked(error.message(), cloud::remedy_of_start(error)), &next);
+        }
         if let Target::Service(key) = target
             && new.contains(key)
         {
@@ -146,6 +143,11 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         all.push(why);
     }
     Ok(all)
+}
+
+fn unasked(text: &str, remedy: &'static str) -> Cause {
+    let text = format!("the cloud is not asked: {text}");
+    Cause::new("cloud.provider", Outcome::Failed, text, remedy)
 }
 
 /// Nothing can be said of the object itself.

@@ -115,7 +115,7 @@ async fn own_lease(
             return nobody(LEASE.failed(format!("{place}: {error}"), "look at the API server"));
         }
     };
-    let check = judge_lease(&place, &lease, now(kube));
+    let check = judge_lease(&place, &lease, now(kube), kube.clock().now());
     if check.outcome == Outcome::Failed {
         return nobody(check);
     }
@@ -244,7 +244,8 @@ fn judge_others<'a>(
     LEASE.failed(seen, remedy).with(others)
 }
 
-fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp) -> Check {
+/// `now` is by the API server's clock, `here` by that of this computer.
+fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp, here: Timestamp) -> Check {
     let record = &lease.record;
     if record.is_released() {
         return LEASE.failed(format!("{place} was given up, nobody holds it"), PODS);
@@ -262,6 +263,16 @@ fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp) -> Check {
         );
     }
     let seen = format!("{place}: {holder}, renewed {} s ago", age.as_secs().max(0));
+    let by_here = here.duration_since(renewed);
+    if !is_in_force(lease, now) && is_in_force(lease, here) && by_here >= -CLOCKS {
+        return LEASE.warning(
+            format!(
+                "{seen} by the clock of the API server, and {} s ago by that of this computer",
+                by_here.as_secs().max(0)
+            ),
+            "one of the two clocks is wrong, see `the clocks agree`: set it (chrony or systemd-timesyncd)",
+        );
+    }
     if !is_in_force(lease, now) {
         let seen = format!("{seen}, which is longer than it lasts: nobody leads");
         return LEASE.failed(seen, PODS);
@@ -429,7 +440,7 @@ mod tests {
                 writer: None,
                 written: None,
             };
-            let check = judge_lease("lease s/c", &lease, now);
+            let check = judge_lease("lease s/c", &lease, now, now);
             assert_eq!(check.outcome, outcome, "{renewed:?}");
             assert!(check.seen.contains(words), "{}", check.seen);
         }
@@ -535,13 +546,48 @@ mod tests {
             writer: Some(PROGRAM.to_owned()),
             written: "2026-01-01T00:05:00Z".parse().ok(),
         };
-        let check = judge_lease("lease s/c", &lease, "2026-01-01T00:05:03Z".parse().unwrap());
+        let at = |time: &str| time.parse::<Timestamp>().unwrap();
+        let now = at("2026-01-01T00:05:03Z");
+        let check = judge_lease("lease s/c", &lease, now, now);
         assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
         assert!(
             check.seen.contains("clock is 300 s behind the API server's"),
             "{check:?}"
         );
-        let old = judge_lease("lease s/c", &lease, "2026-01-01T00:06:00Z".parse().unwrap());
+        let now = at("2026-01-01T00:06:00Z");
+        let old = judge_lease("lease s/c", &lease, now, now);
         assert_eq!(old.outcome, Outcome::Failed, "{old:?}");
+    }
+
+    #[test]
+    fn a_clock_of_the_api_server_that_is_ahead_does_not_read_as_nobody_leads() {
+        let renewed = "2026-01-01T00:00:00Z".parse().ok();
+        let lease = SeenLease {
+            name: "c".to_owned(),
+            record: LeaseRecord {
+                holder: "a_1".to_owned(),
+                lease_duration: Duration::from_secs(15),
+                renew_time: renewed,
+                ..LeaseRecord::default()
+            },
+            writer: Some(PROGRAM.to_owned()),
+            written: renewed,
+        };
+        let at = |time: &str| time.parse::<Timestamp>().unwrap();
+        let ahead = at("2026-01-01T00:11:01Z");
+        let check = judge_lease("lease s/c", &lease, ahead, at("2026-01-01T00:00:01Z"));
+        assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
+        assert!(
+            check
+                .seen
+                .contains("661 s ago by the clock of the API server, and 1 s"),
+            "{check:?}"
+        );
+        let old = judge_lease("lease s/c", &lease, ahead, at("2025-12-31T23:00:00Z"));
+        assert_eq!(
+            old.outcome,
+            Outcome::Failed,
+            "a clock behind proves nothing: {old:?}"
+        );
     }
 }

@@ -1,13 +1,19 @@
 //! Commands that are told nothing but where the cluster is: all else is taken from the manager that is deployed there.
 
 use std::io::Read as _;
+use std::net::Ipv4Addr;
 use std::process::Output;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use bowline_kube_api::{Effect, Fault, Status};
+use rustix::process::Signal;
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use super::cluster::{Cluster, TOKEN};
+use super::program::{DEADLINE, Running};
 
 /// A cluster with a Service, and with a manifest of the manager of which no pod runs.
 async fn with_manifest() -> Cluster {
@@ -101,9 +107,126 @@ async fn without_a_deployed_manager_the_flags_are_asked_for() {
         text.contains("no cloud controller manager is deployed in this cluster"),
         "{text}"
     );
-    // What can be told all the same is told.
+    // What can be told all the same is told, and the flag is not said to be wrong.
     let doctor = run(&cluster, &["doctor"]).await;
     assert!(told(&doctor).contains("kubernetes"), "{}", told(&doctor));
+    assert!(
+        !told(&doctor).contains("correct --cloud-provider"),
+        "{}",
+        told(&doctor)
+    );
+    let explained = told(&run(&cluster, &["explain", "service/default/none"]).await);
+    assert!(explained.contains("service/default/none"), "{explained}");
+}
+
+/// A deployed manager for OpenStack that is configured by a Secret: its keys, with Keystone at this port.
+fn add_openstack(cluster: &Cluster, keystone: u16, ca: &str) {
+    let config = format!(
+        "[Global]\nauth-url = https://127.0.0.1:{keystone}/v3\nusername = ccm\npassword = {TOKEN}\ntenant-name = k8s\n\
+         domain-name = Default\nregion = RegionOne\nca-file = /etc/config/ca.crt\n"
+    );
+    cluster.apply(json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "cloud-config", "namespace": "kube-system" },
+        "data": { "cloud.conf": BASE64_STANDARD.encode(config), "ca.crt": BASE64_STANDARD.encode(ca) },
+    }));
+    cluster.apply(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "openstack-cloud-controller-manager", "namespace": "kube-system" },
+        "spec": {
+            "selector": { "matchLabels": { "app": "ccm" } },
+            "template": { "metadata": { "labels": { "app": "ccm" } }, "spec": {
+                "containers": [{
+                    "name": "manager", "image": "registry.example/bowline:v1",
+                    "args": ["--cloud-provider=openstack", "--cloud-config=/etc/config/cloud.conf"],
+                    "env": [{ "name": "HTTPS_PROXY", "value": "http://127.0.0.1:1" }],
+                    "volumeMounts": [{ "name": "config", "mountPath": "/etc/config" }],
+                }],
+                "volumes": [{ "name": "config", "secret": { "secretName": "cloud-config" } }],
+            } },
+        },
+    }));
+}
+
+fn authority() -> String {
+    let made = rcgen::generate_simple_self_signed(["ca.example".to_owned()]).unwrap();
+    made.cert.pem()
+}
+
+/// On a disk its secrets could be read by others, and would stay there when the command is interrupted.
+#[tokio::test]
+async fn what_is_taken_from_a_secret_is_never_on_a_disk() {
+    let cluster = Cluster::start().await;
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    add_openstack(&cluster, silent.local_addr().unwrap().port(), &authority());
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig.display());
+    let variables = [("TMPDIR".to_owned(), folder.path().display().to_string())];
+    for signal in [Signal::INT, Signal::TERM] {
+        let words = ["doctor".to_owned(), kubeconfig.clone()];
+        let mut running = Running::start("kubectl-bowline", &words, &variables);
+        // By now the configuration is taken, with the authority that it names: the cloud is asked, and never answers.
+        let asked = timeout(DEADLINE, silent.accept()).await;
+        let _connection = asked.expect("the cloud is asked").unwrap();
+        assert_eq!(files(), 0, "while it runs");
+        running.signal(signal);
+        let (status, _) = running.ended().await;
+        assert!(!status.success());
+        assert_eq!(files(), 0, "after {signal:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_in_a_secret_is_told_with_its_name() {
+    let cluster = Cluster::start().await;
+    add_openstack(&cluster, 1, "this is no certificate");
+    let text = told(&run(&cluster, &["doctor"]).await);
+    let place = "`ca-file`, file /etc/config/ca.crt: there is no certificate in PEM in it (section \"Global\" of cloud.conf of Secret \
+                 cloud-config in kube-system)";
+    assert!(text.contains(place), "{text}");
+    cluster.apply(json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "cloud-config", "namespace": "kube-system" },
+        "data": { "cloud.conf": BASE64_STANDARD.encode("[Global]\nusernam = x\n") },
+    }));
+    let text = told(&run(&cluster, &["doctor"]).await);
+    assert!(
+        text.contains("cloud.conf of Secret cloud-config in kube-system"),
+        "{text}"
+    );
+    assert!(text.contains("HTTPS_PROXY of the manager is not taken"), "{text}");
+}
+
+/// The command line of the person is not at fault: the report is made, and names the manifest.
+#[tokio::test]
+async fn a_mistyped_flag_of_the_manifest_is_a_finding_about_the_manifest() {
+    let cluster = with_manifest().await;
+    let mut manager = cluster
+        .api
+        .object("Deployment", "kube-system", "cloudscale-cloud-controller-manager")
+        .unwrap();
+    manager["spec"]["template"]["spec"]["containers"][0]["args"] =
+        json!(["--cloud-provider=cloudscale", "--concurent-service-syncs=3"]);
+    cluster.apply(manager);
+    let output = run(&cluster, &["doctor"]).await;
+    let text = told(&output);
+    let fault = "failed   the provider is built in: Deployment kube-system/cloudscale-cloud-controller-manager: unknown flag: \
+                 --concurent-service-syncs";
+    assert!(text.contains(fault), "{text}");
+    assert!(text.contains("a manager runs"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_too_busy_is_the_finding_and_no_flag() {
+    let cluster = with_manifest().await;
+    let busy = Status::new(429, "TooManyRequests", "injected");
+    cluster.api.faults().inject(Fault::new(Effect::Answer(busy)));
+    let text = told(&run(&cluster, &["doctor"]).await);
+    assert!(!text.contains("correct --cloud-provider"), "{text}");
+    assert!(
+        text.contains("the API server is too busy to answer (429): injected"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
