@@ -312,7 +312,9 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
 
     /// The cloud chooses the address as well: a plan shows one that cannot be mistaken for it. Claims are dated.
     fn foreseen(label: &str) -> String {
-        let label = without_ids(label).replace("new-ip-1", "[id]");
+        let label = without_ids(label)
+            .replace("new-ip-1", "[id]")
+            .replace("an address that CloudStack chooses", "[chosen]");
         let words = label.split_inclusive(['(', ' ']).map(|word| {
             let text = word.trim_end_matches(['(', ' ']);
             let is_chosen = text.parse::<IpAddr>().is_ok() || text.parse::<jiff::Timestamp>().is_ok();

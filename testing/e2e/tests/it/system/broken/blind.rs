@@ -111,7 +111,7 @@ fn more() -> Vec<Case> {
             "the limit raised",
         ),
         (
-            "the allowed sources leave people out",
+            "the allowed sources are those of a field without effect",
             |b| {
                 Box::pin(async {
                     b.world.edit_service("web", |it| {
@@ -119,8 +119,8 @@ fn more() -> Vec<Case> {
                     });
                 })
             },
-            "asks that only clients of 10.0.0.0/8 be let in",
-            "spec.loadBalancerSourceRanges",
+            "fields without effect on the load balancer: loadBalancerSourceRanges",
+            "use k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs",
         ),
         (
             "nothing may be read with the manager's account",
