@@ -127,7 +127,7 @@
   {{- fail (printf "%ssecret.enabled is false, and nothing else brings the credentials: give %s." $at (ternary "extraEnv or envFrom" "extraVolumes, extraVolumeMounts and flags.cloud-config" (not (empty $settings.secret.variable)))) -}}
 {{- end -}}
 {{- $path := include "bowline.flag" (dict "root" $.root "name" "cloud-config") -}}
-{{- if and $path $settings.secret.mountPath -}}
+{{- if and $path $settings.secret.mountPath (not .additionalClouds) -}}
   {{- /* What a variable says is not known here. */}}
   {{- $isMounted := or (contains "$(" $path) (hasPrefix $settings.secret.mountPath $path) -}}
   {{- range concat ($settings.volumeMounts | default list) (.extraVolumeMounts | default list) }}{{ if hasPrefix .mountPath $path }}{{ $isMounted = true }}{{ end }}{{ end -}}
