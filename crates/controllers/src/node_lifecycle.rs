@@ -434,7 +434,7 @@ impl NodeLifecycleController {
         };
         if !lease.held(asked).await {
             let text = format!(
-                "Failed deleting node {}: the lease of leader election does not keep the annotation {DELETIONS}. Look for an admission webhook or a policy that takes annotations off leases",
+                "Failed deleting node {}: the lease of leader election does not keep the annotation {DELETIONS}. Look for an admission webhook or a policy that takes annotations off leases or denies them",
                 node.name
             );
             if self.ledger().deletion_failed(node, &text, false, Instant::now()) {
