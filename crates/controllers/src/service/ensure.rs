@@ -11,7 +11,7 @@ use bowline_drive::{DriveError, Driven};
 use bowline_plan::Refusal;
 
 use super::ServiceController;
-use super::node_sync::NodeIdentities;
+use super::node_sync::{BalancedNodes, NodeIdentities};
 use super::outcome::{Failure, Outcome, Settled};
 use super::state::{Parked, Progress, Session, State};
 use super::status::is_published;
@@ -125,9 +125,10 @@ impl ServiceController {
         service: &Arc<Service>,
         mut progress: Progress,
     ) -> Result<(Session, Progress), Box<Outcome>> {
-        let nodes = self.nodes_of(service).nodes;
+        let BalancedNodes { nodes, identities } = self.nodes_of(service);
         self.tracked(key, |tracked| {
             tracked.synced = Some(Arc::clone(service));
+            tracked.tried = Some(identities);
             tracked.fights.look_begins();
         });
         if progress.causes.has(Causes::CHANGED) && !progress.is_announced {
