@@ -332,6 +332,35 @@ fn every_path_of_where_to_change_exists() {
 }
 
 #[test]
+fn no_page_holds_a_merge_that_was_not_finished() {
+    let mut wrong = Vec::new();
+    for page in documents() {
+        let mut rows = BTreeSet::new();
+        for line in page.text.lines() {
+            let is_mark = line == "=======" || ["<<<<<<< ", ">>>>>>> "].iter().any(|it| line.starts_with(it));
+            // A word of the glossary is explained once, a row of any table stands once.
+            let row = match page.path.ends_with("docs/glossary.md") {
+                true => line.split(" | ").next().unwrap_or_default(),
+                false => line,
+            };
+            let is_row =
+                line.starts_with("| ") && !line.starts_with("| ---") && !line.starts_with("| word |");
+            if !line.starts_with('|') {
+                rows.clear();
+            }
+            if is_mark || (is_row && !rows.insert(row.to_owned())) {
+                wrong.push(format!("{}: {line}", page.path.display()));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "these are left of a merge:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
 fn the_guide_for_annotations_lists_every_file_of_its_example() {
     let spellings = [
         "timeout_member_connect_ms",
