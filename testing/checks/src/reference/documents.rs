@@ -331,6 +331,41 @@ fn every_path_of_where_to_change_exists() {
     assert_none(&missing.collect::<Vec<_>>());
 }
 
+/// The paths in the tables of the architecture: one that does not begin at the root begins in the folder of the row's first.
+fn paths_of_rows(page: &str) -> Vec<String> {
+    let rows = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && line[2..].starts_with(|it: char| it.is_ascii_digit()));
+    let of_row = |row: &str| {
+        let is_path = |word: &&str| word.ends_with(".rs") || word.ends_with('/');
+        let words: Vec<&str> = row.split('`').skip(1).step_by(2).filter(is_path).collect();
+        let first = words.first().and_then(|first| first.rsplit_once('/'));
+        let folder = first.map_or("", |(folder, _)| folder).to_owned();
+        let is_whole = |word: &str| word.starts_with("crates/") || word.starts_with("clouds/");
+        let whole = words.iter().map(|word| match is_whole(word) {
+            true => (*word).to_owned(),
+            false => format!("{folder}/{word}"),
+        });
+        whole.collect::<Vec<_>>()
+    };
+    rows.flat_map(of_row).collect()
+}
+
+#[test]
+fn every_path_in_the_tables_of_the_architecture_exists() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap_or_default();
+    let paths = paths_of_rows(&page);
+    assert!(paths.len() > 30, "only {} paths", paths.len());
+    // `*` stands for a cloud: one that has the file is enough.
+    let clouds = ["cloudscale", "cloudstack", "openstack", "phoenixnap"];
+    let is_there = |path: &str| {
+        let mut of_clouds = clouds.iter().map(|cloud| path.replace('*', cloud));
+        of_clouds.any(|path| root().join(path).exists())
+    };
+    let missing = paths.into_iter().filter(|path| !is_there(path));
+    assert_none(&missing.collect::<Vec<_>>());
+}
+
 #[test]
 fn no_page_holds_a_merge_that_was_not_finished() {
     let mut wrong = Vec::new();
