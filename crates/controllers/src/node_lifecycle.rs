@@ -7,8 +7,9 @@
 //!
 //! ```text
 //! node_lifecycle.rs  who is asked for, and the writes that come of it
-//! ledger.rs          what is known of each suspect, and what follows from an answer  (pure)
-//! throttle.rs        how many Nodes may go                                           (pure)
+//! ledger.rs          who is a suspect, and how many of them may go              (pure)
+//! ledger/suspect.rs  one suspect: what an answer means, and when it is deleted  (pure)
+//! throttle.rs        how many Nodes may go in a window                          (pure)
 //! taint.rs           the shutdown taint
 //! ```
 

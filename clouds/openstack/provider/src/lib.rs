@@ -11,6 +11,7 @@
 //! | `routes` | the router's routes, and the address pairs of the Nodes' ports |
 //! | `messages` | the reasons of events |
 //! | `metrics`, `provider_id` | the Go manager's series, and its IDs of servers |
+//! | `allowance` | what the credentials may do, and what the quotas leave, for `doctor --pre` |
 //! | `start`, `provider` | what is asked before a start, and how the rooms are put together |
 //!
 //! The way of one Service:

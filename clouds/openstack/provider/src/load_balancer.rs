@@ -11,7 +11,8 @@
 //! | `apply`, `learned`, `learn` | one write, its answer, and what that tells |
 //! | `status` | what is published |
 //!
-//! `reconciler` puts them together, and `reaper` is the background work beside it.
+//! `reconciler` puts them together, and `reaper` is the background work beside it. `orphans` finds what no Service has, and
+//! `complaints` says what is wrong with a Service without asking a cloud.
 
 pub(crate) mod annotations;
 mod apply;

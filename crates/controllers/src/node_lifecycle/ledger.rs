@@ -257,8 +257,8 @@ impl Ledger {
             .unwrap_or(Verdict::Nothing)
     }
 
-    /// Decides about Nodes that are to be deleted, or in doubt; `check` tells whether the cloud of a Node is to be believed, `all` are the Nodes of the cluster. Whoever was proved gone first goes
-    /// first, and whose deletion has failed last.
+    /// Decides about Nodes that are to be deleted, or in doubt. `check` tells whether the cloud of a Node is to be believed, `all` are
+    /// the Nodes of the cluster. Whoever was proved gone first goes first, and last whose deletion has failed.
     pub(super) fn rule(
         &mut self,
         doomed: &[Arc<Node>],

@@ -77,6 +77,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             see(observed, fact);
         }
+        // The session remembers it. It is no failure, so nothing is taken back for it, and the address stays.
         Learned::Refused(_) => {}
         Learned::Held(why) => observed.memory.refusals.hold(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
