@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bowline_cloud_provider::ReconcileKind;
 use bowline_openstack_client::CallObserver;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -22,38 +21,55 @@ const RECONCILE_BUCKETS: [f64; 20] = [
 /// The last of them.
 const LONGEST: f64 = 1000.0;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    request: &'static str,
+/// What a series is of: the name of a label, and its value.
+type Of = [(&'static str, &'static str); 1];
+
+/// How many there were of something, how many of these failed, and how long they took.
+#[derive(Debug, Clone)]
+struct Trio {
+    all: Family<Of, Counter>,
+    failed: Family<Of, Counter>,
+    duration: Family<Of, Histogram, fn() -> Histogram>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OperationLabels {
-    operation: &'static str,
+impl Trio {
+    fn new(duration: fn() -> Histogram) -> Self {
+        Self {
+            all: Family::default(),
+            failed: Family::default(),
+            duration: Family::new_with_constructor(duration),
+        }
+    }
+
+    /// Under these names: the registry appends `_total` to counters and a full stop to texts.
+    fn register(&self, registry: &mut Registry, [name, all]: [&str; 2], [long, many, failed]: [&str; 3]) {
+        let (duration, errors) = (format!("{name}_duration_seconds"), format!("{name}_errors"));
+        registry.register(duration, format!("[ALPHA] {long}"), self.duration.clone());
+        registry.register(all, format!("[ALPHA] {many}"), self.all.clone());
+        registry.register(errors, format!("[ALPHA] {failed}"), self.failed.clone());
+    }
+
+    fn count(&self, of: Of, took: Duration, has_failed: bool) {
+        self.all.get_or_create(&of).inc();
+        self.duration.get_or_create(&of).observe(took.as_secs_f64());
+        if has_failed {
+            self.failed.get_or_create(&of).inc();
+        }
+    }
 }
 
 /// What the provider counts. Clones share the series.
 #[derive(Debug, Clone)]
 pub struct Metrics {
-    calls: Family<RequestLabels, Counter>,
-    call_errors: Family<RequestLabels, Counter>,
-    call_duration: Family<RequestLabels, Histogram, fn() -> Histogram>,
-    reconciles: Family<OperationLabels, Counter>,
-    reconcile_errors: Family<OperationLabels, Counter>,
-    reconcile_duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    calls: Trio,
+    reconciles: Trio,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            calls: Family::default(),
-            call_errors: Family::default(),
-            call_duration: Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
-            reconciles: Family::default(),
-            reconcile_errors: Family::default(),
-            reconcile_duration: Family::new_with_constructor(|| {
-                Histogram::new(RECONCILE_BUCKETS.into_iter().chain([LONGEST]))
-            }),
+            calls: Trio::new(|| Histogram::new(CALL_BUCKETS)),
+            reconciles: Trio::new(|| Histogram::new(RECONCILE_BUCKETS.into_iter().chain([LONGEST]))),
         }
     }
 }
@@ -61,73 +77,37 @@ impl Default for Metrics {
 impl Metrics {
     /// Makes the series visible under their names. Call it once per registry.
     pub fn register(&self, registry: &mut Registry) {
-        // The registry appends `_total` to counters and a full stop to texts.
-        registry.register(
-            "openstack_api_request_duration_seconds",
-            "[ALPHA] Latency of an OpenStack API call",
-            self.call_duration.clone(),
-        );
-        registry.register(
-            "openstack_api_requests",
-            "[ALPHA] Total number of OpenStack API calls",
-            self.calls.clone(),
-        );
-        registry.register(
-            "openstack_api_request_errors",
-            "[ALPHA] Total number of errors for an OpenStack API call",
-            self.call_errors.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile_duration_seconds",
-            "[ALPHA] Time taken by various parts of OpenStack cloud controller manager reconciliation loops",
-            self.reconcile_duration.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile",
-            "[ALPHA] Total number of OpenStack cloud controller manager reconciliations",
-            self.reconciles.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile_errors",
-            "[ALPHA] Total number of OpenStack cloud controller manager reconciliation errors",
-            self.reconcile_errors.clone(),
-        );
-    }
-
-    /// Counts a call to an API that has ended.
-    pub fn called(&self, request: &'static str, took: Duration, has_failed: bool) {
-        let labels = RequestLabels { request };
-        self.calls.get_or_create(&labels).inc();
-        self.call_duration
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
-        if has_failed {
-            self.call_errors.get_or_create(&labels).inc();
-        }
+        let names = ["openstack_api_request", "openstack_api_requests"];
+        let texts = [
+            "Latency of an OpenStack API call",
+            "Total number of OpenStack API calls",
+            "Total number of errors for an OpenStack API call",
+        ];
+        self.calls.register(registry, names, texts);
+        let name = "cloudprovider_openstack_reconcile";
+        let texts = [
+            "Time taken by various parts of OpenStack cloud controller manager reconciliation loops",
+            "Total number of OpenStack cloud controller manager reconciliations",
+            "Total number of OpenStack cloud controller manager reconciliation errors",
+        ];
+        self.reconciles.register(registry, [name, name], texts);
     }
 
     /// Counts a reconcile of a load balancer that has ended.
     pub fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        let labels = OperationLabels {
-            operation: match kind {
-                ReconcileKind::Ensure => "loadbalancer_ensure",
-                ReconcileKind::Update => "loadbalancer_update",
-                ReconcileKind::Delete => "loadbalancer_delete",
-            },
+        let operation = match kind {
+            ReconcileKind::Ensure => "loadbalancer_ensure",
+            ReconcileKind::Update => "loadbalancer_update",
+            ReconcileKind::Delete => "loadbalancer_delete",
         };
-        self.reconciles.get_or_create(&labels).inc();
-        self.reconcile_duration
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
-        if has_failed {
-            self.reconcile_errors.get_or_create(&labels).inc();
-        }
+        self.reconciles
+            .count([("operation", operation)], took, has_failed);
     }
 }
 
 impl CallObserver for Metrics {
     fn observe(&self, request: &'static str, took: Duration, has_failed: bool) {
-        self.called(request, took, has_failed);
+        self.calls.count([("request", request)], took, has_failed);
     }
 }
 
