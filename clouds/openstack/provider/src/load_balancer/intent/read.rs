@@ -10,12 +10,12 @@ use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::namesakes::{self, Namesakes};
-use super::settings::{Bars, Flaw};
+use super::settings::{Bars, Flaw, seconds};
 use super::{
     FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Publish,
     Sources, Tagging, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
 };
-use crate::config::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
 use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::{Family, NodeFilter};
 use crate::load_balancer::names;
@@ -434,9 +434,8 @@ fn tls(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<St
     if reference.is_empty() {
         return None;
     }
-    let key = match options.container_store {
-        ContainerStore::External => None,
-        ContainerStore::Barbican => {
+    let key = match options.container_store.as_str() {
+        "barbican" => {
             let key = key_of(reference);
             if key.is_none() {
                 let origin = ports::origin_of_tls(reader.given(&keys::TLS).is_some());
@@ -446,6 +445,7 @@ fn tls(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<St
             }
             key
         }
+        _ => None,
     };
     Some(TlsWish {
         reference: reference.to_owned(),
@@ -470,10 +470,10 @@ fn key_of(reference: &str) -> Option<TlsKey> {
 fn monitor(reader: &mut Reader<'_>, options: &LoadBalancerOptions) -> Option<MonitorSettings> {
     let option = &options.monitor;
     let settings = MonitorSettings {
-        delay_s: reader.number(&keys::MONITOR_DELAY, option.delay_s),
-        timeout_s: reader.number(&keys::MONITOR_TIMEOUT, option.timeout_s),
-        max_retries: reader.number(&keys::MONITOR_MAX_RETRIES, option.max_retries),
-        max_retries_down: reader.number(&keys::MONITOR_MAX_RETRIES_DOWN, option.max_retries_down),
+        delay_s: reader.number(&keys::MONITOR_DELAY, seconds(option.delay)),
+        timeout_s: reader.number(&keys::MONITOR_TIMEOUT, seconds(option.timeout)),
+        max_retries: reader.number(&keys::MONITOR_MAX_RETRIES, option.max_retries.into()),
+        max_retries_down: reader.number(&keys::MONITOR_MAX_RETRIES_DOWN, option.max_retries_down.into()),
     };
     reader.flag(&keys::MONITOR, option.is_wanted).then_some(settings)
 }

@@ -1,6 +1,7 @@
 //! Where the settings of a Service come from, as a person would look for them, and which of them nobody can keep to.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use bowline_cloud_provider::k8s::ServiceSpec;
 use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
@@ -177,6 +178,11 @@ fn placed(
     }
 }
 
+/// As Octavia takes times: in whole seconds.
+pub(super) fn seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
+}
+
 fn configured(entry: &AnnotationSpec, options: &LoadBalancerOptions) -> Option<String> {
     let monitor = &options.monitor;
     match entry.key {
@@ -184,8 +190,8 @@ fn configured(entry: &AnnotationSpec, options: &LoadBalancerOptions) -> Option<S
         key if key == keys::LB_METHOD.key => Some(options.method.clone()),
         key if key == keys::FLAVOR.key => options.flavor.clone(),
         key if key == keys::ZONE.key => options.zone.clone(),
-        key if key == keys::MONITOR_DELAY.key => Some(monitor.delay_s.to_string()),
-        key if key == keys::MONITOR_TIMEOUT.key => Some(monitor.timeout_s.to_string()),
+        key if key == keys::MONITOR_DELAY.key => Some(seconds(monitor.delay).to_string()),
+        key if key == keys::MONITOR_TIMEOUT.key => Some(seconds(monitor.timeout).to_string()),
         key if key == keys::MONITOR_MAX_RETRIES.key => Some(monitor.max_retries.to_string()),
         key if key == keys::MONITOR_MAX_RETRIES_DOWN.key => Some(monitor.max_retries_down.to_string()),
         _ => placed(entry, &options.placement, &options.floating),
