@@ -17,6 +17,7 @@ pub use self::options::{NodeOptions, Options, Tls};
 pub use self::sections::{
     ClassOptions, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions, option_names,
 };
+pub(crate) use self::value::Section;
 pub use self::value::ValueError;
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ impl Value for Duration {
 }
 
 /// Options that stand under one heading.
-pub(super) trait Section {
+pub(crate) trait Section {
     /// Takes a line, if there is such an option. Letter case does not count.
     fn set(&mut self, name: &str, said: Option<String>) -> Option<Result<(), ValueError>>;
 
@@ -174,6 +174,12 @@ pub(super) trait Section {
 
     /// Each option and its value, as it may be shown.
     fn shown(&self) -> Vec<(&'static str, String)>;
+
+    /// The value of an option, if there is one of this name: empty if it is not set.
+    fn value_of(&self, option: &str) -> Option<String> {
+        let mut all = self.shown().into_iter();
+        all.find(|(name, _)| *name == option).map(|(_, value)| value)
+    }
 
     /// The names of its options.
     fn names(&self) -> Vec<&'static str> {

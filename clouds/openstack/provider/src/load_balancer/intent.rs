@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AddressType, IpMode, Node, ServiceKey};
+use bowline_cloud_provider::{AddressType, AnnotationSpec, IpMode, Node, ServiceKey};
 use bowline_openstack_client::{LoadBalancerId, NetworkId, PoolProtocol, PortId, SubnetId};
 use bowline_plan::Note;
 use ipnet::IpNet;
@@ -22,7 +22,7 @@ mod ports;
 pub(crate) mod read;
 pub(crate) mod settings;
 
-use settings::{Bars, Flaw, Setting};
+use settings::{Bars, Flaw, Place, Setting};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -159,19 +159,6 @@ pub(crate) struct VipWish {
     pub(crate) network: Option<NetworkId>,
     pub(crate) subnet: Option<SubnetId>,
     pub(crate) port: Option<PortId>,
-    pub(crate) flavor: Option<String>,
-    pub(crate) zone: Option<String>,
-    /// Which of these the Service itself says: a change of these is a person's.
-    pub(crate) on_service: OnService,
-}
-
-/// Which wishes are the Service's, by its annotations or by the class that it names, as they are written there; empty ones are
-/// none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct OnService {
-    pub(crate) network: Option<String>,
-    pub(crate) subnet: Option<String>,
-    pub(crate) port: Option<String>,
     pub(crate) flavor: Option<String>,
     pub(crate) zone: Option<String>,
 }
@@ -316,6 +303,18 @@ impl Wanted {
             .filter(|setting| what.contains(&setting.what));
         let origins: Vec<&str> = known.map(|setting| setting.origin.as_str()).collect();
         origins.join(" or ")
+    }
+
+    /// What the Service itself says, by its annotation or by the class that it names: a change of that is a person's. A given port is
+    /// somewhere, whatever the class says.
+    pub(crate) fn on_service(&self, entry: &AnnotationSpec) -> Option<&str> {
+        let setting = settings::find(&self.settings, entry)?;
+        let counts = match setting.place {
+            Place::Annotation => true,
+            Place::Class => self.vip.port.is_none(),
+            Place::Other => false,
+        };
+        counts.then_some(&setting.value)
     }
 
     /// What names the members' subnet and nothing else; `None` if nothing does.
