@@ -198,7 +198,9 @@ pub(crate) fn as_it_was(seen: &Seen, of: &LoadBalancerId, change: &PartChange) -
             let places = json!({ "loadbalancer_id": of, "default_pool_id": pool });
             let mut new: NewListener = as_shown(there, &places, predicted::DEPTH)?;
             new.attributes.tags.take_if(|tags| tags.is_empty());
-            new.attributes.insert_headers.take_if(|headers| headers.is_empty());
+            new.attributes
+                .insert_headers
+                .take_if(|headers| headers.is_empty());
             new.attributes.allowed_cidrs.take_if(|cidrs| cidrs.is_empty());
             Some(PartChange::CreateListener { new: Box::new(new) })
         }
