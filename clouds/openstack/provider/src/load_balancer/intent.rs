@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{AddressType, AnnotationSpec, IpMode, Node, ServiceKey};
-use bowline_openstack_client::{LoadBalancerId, NetworkId, PoolProtocol, PortId, SubnetId};
+use bowline_openstack_client::{
+    ListenerAttributes, LoadBalancerId, NetworkId, NewMonitor, PoolProtocol, PortId, SubnetId,
+};
 use bowline_plan::Note;
 use ipnet::IpNet;
 use jiff::Timestamp;
@@ -136,7 +138,8 @@ pub(crate) struct Wanted {
     pub(crate) ports: Vec<Port>,
     pub(crate) listener: ListenerSettings,
     pub(crate) pool: PoolSettings,
-    pub(crate) monitor: Option<MonitorSettings>,
+    /// What all monitors have in common.
+    pub(crate) monitor: Option<NewMonitor>,
     pub(crate) tags: Tags,
     /// The node port on which kube-proxy says whether the node has endpoints.
     pub(crate) health_check_port: Option<u16>,
@@ -192,11 +195,8 @@ pub(crate) struct Port {
 /// What all listeners have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListenerSettings {
-    pub(crate) connection_limit: i64,
-    pub(crate) timeout_client_data_ms: i64,
-    pub(crate) timeout_member_connect_ms: i64,
-    pub(crate) timeout_member_data_ms: i64,
-    pub(crate) timeout_tcp_inspect_ms: i64,
+    /// How many connections there may be, and how long they may be silent.
+    pub(crate) limits: ListenerAttributes,
     pub(crate) forwards_for: bool,
     /// Where the certificate is kept with which TLS ends.
     pub(crate) tls: Option<TlsWish>,
@@ -235,15 +235,6 @@ pub(crate) struct PoolSettings {
     pub(crate) is_sticky: bool,
     /// The version of the PROXY protocol.
     pub(crate) proxy: Option<PoolProtocol>,
-}
-
-/// What all monitors have in common.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MonitorSettings {
-    pub(crate) delay_s: i64,
-    pub(crate) timeout_s: i64,
-    pub(crate) max_retries: i64,
-    pub(crate) max_retries_down: i64,
 }
 
 /// What the Service's status is to show.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::{Service, ServiceSpec};
 use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
-use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
+use bowline_openstack_client::{
+    KeyKind, ListenerAttributes, LoadBalancerId, MonitorType, NewMonitor, PoolProtocol,
+};
 use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::namesakes::{self, Namesakes};
 use super::settings::{Bars, Flaw, Setting, seconds};
 use super::{
-    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, PoolSettings, Publish, Sources,
-    Tagging, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
+    FloatingWish, Identity, Intent, ListenerSettings, PoolSettings, Publish, Sources, Tagging, TlsKey,
+    TlsWish, VipWish, Wanted, notes, ports, settings,
 };
 use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions};
 use crate::load_balancer::annotations::{self as keys, Reader};
@@ -217,11 +219,14 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         },
         publish: publish(said(&keys::HOSTNAME), proxy.is_some(), &options),
         listener: ListenerSettings {
-            connection_limit: reader.number(&keys::CONNECTION_LIMIT, -1),
-            timeout_client_data_ms: reader.number(&keys::TIMEOUT_CLIENT_DATA, 50_000),
-            timeout_member_connect_ms: reader.number(&keys::TIMEOUT_MEMBER_CONNECT, 5_000),
-            timeout_member_data_ms: reader.number(&keys::TIMEOUT_MEMBER_DATA, 50_000),
-            timeout_tcp_inspect_ms: reader.number(&keys::TIMEOUT_TCP_INSPECT, 0),
+            limits: ListenerAttributes {
+                connection_limit: Some(reader.number(&keys::CONNECTION_LIMIT, -1)),
+                timeout_client_data: Some(reader.number(&keys::TIMEOUT_CLIENT_DATA, 50_000)),
+                timeout_member_connect: Some(reader.number(&keys::TIMEOUT_MEMBER_CONNECT, 5_000)),
+                timeout_member_data: Some(reader.number(&keys::TIMEOUT_MEMBER_DATA, 50_000)),
+                timeout_tcp_inspect: Some(reader.number(&keys::TIMEOUT_TCP_INSPECT, 0)),
+                ..ListenerAttributes::default()
+            },
             forwards_for,
             tls,
             sources,
@@ -423,13 +428,18 @@ fn key_of(reference: &str) -> Option<TlsKey> {
     })
 }
 
-fn monitor(reader: &mut Reader<'_>, options: &LoadBalancerOptions) -> Option<MonitorSettings> {
+fn monitor(reader: &mut Reader<'_>, options: &LoadBalancerOptions) -> Option<NewMonitor> {
     let option = &options.monitor;
-    let settings = MonitorSettings {
-        delay_s: reader.number(&keys::MONITOR_DELAY, seconds(option.delay)),
-        timeout_s: reader.number(&keys::MONITOR_TIMEOUT, seconds(option.timeout)),
+    let settings = NewMonitor {
+        delay: reader.number(&keys::MONITOR_DELAY, seconds(option.delay)),
+        timeout: reader.number(&keys::MONITOR_TIMEOUT, seconds(option.timeout)),
         max_retries: reader.number(&keys::MONITOR_MAX_RETRIES, option.max_retries.into()),
         max_retries_down: reader.number(&keys::MONITOR_MAX_RETRIES_DOWN, option.max_retries_down.into()),
+        // Each port has its own.
+        pool_id: None,
+        name: String::new(),
+        kind: MonitorType::Tcp,
+        http: None,
     };
     reader.flag(&keys::MONITOR, option.is_wanted).then_some(settings)
 }
