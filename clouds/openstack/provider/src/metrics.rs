@@ -7,7 +7,6 @@ use bowline_openstack_client::CallObserver;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 
 /// Prometheus' own.
 const CALL_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -24,75 +23,40 @@ const LONGEST: f64 = 1000.0;
 /// What a series is of: the name of a label, and its value.
 type Of = [(&'static str, &'static str); 1];
 
-/// How many there were of something, how many of these failed, and how long they took.
-#[derive(Debug, Clone)]
-struct Trio {
-    all: Family<Of, Counter>,
-    failed: Family<Of, Counter>,
-    duration: Family<Of, Histogram, fn() -> Histogram>,
+type Totals = Family<Of, Counter>;
+type Histograms = Family<Of, Histogram, fn() -> Histogram>;
+
+fn reconcile_seconds() -> Histogram {
+    Histogram::new(RECONCILE_BUCKETS.into_iter().chain([LONGEST]))
 }
 
-impl Trio {
-    fn new(duration: fn() -> Histogram) -> Self {
-        Self {
-            all: Family::default(),
-            failed: Family::default(),
-            duration: Family::new_with_constructor(duration),
-        }
-    }
-
-    /// Under these names: the registry appends `_total` to counters and a full stop to texts.
-    fn register(&self, registry: &mut Registry, [name, all]: [&str; 2], [long, many, failed]: [&str; 3]) {
-        let (duration, errors) = (format!("{name}_duration_seconds"), format!("{name}_errors"));
-        registry.register(duration, format!("[ALPHA] {long}"), self.duration.clone());
-        registry.register(all, format!("[ALPHA] {many}"), self.all.clone());
-        registry.register(errors, format!("[ALPHA] {failed}"), self.failed.clone());
-    }
-
-    fn count(&self, of: Of, took: Duration, has_failed: bool) {
-        self.all.get_or_create(&of).inc();
-        self.duration.get_or_create(&of).observe(took.as_secs_f64());
-        if has_failed {
-            self.failed.get_or_create(&of).inc();
-        }
+bowline_plan::series! {
+    /// What the provider counts. Clones share the series.
+    pub struct Metrics {
+        calls: Totals = Family::default(),
+            "openstack_api_requests", "[ALPHA] Total number of OpenStack API calls";
+        call_errors: Totals = Family::default(),
+            "openstack_api_request_errors", "[ALPHA] Total number of errors for an OpenStack API call";
+        call_duration: Histograms = Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
+            "openstack_api_request_duration_seconds", "[ALPHA] Latency of an OpenStack API call";
+        reconciles: Totals = Family::default(),
+            "cloudprovider_openstack_reconcile", "[ALPHA] Total number of OpenStack cloud controller manager reconciliations";
+        reconcile_errors: Totals = Family::default(),
+            "cloudprovider_openstack_reconcile_errors", "[ALPHA] Total number of OpenStack cloud controller manager reconciliation errors";
+        reconcile_duration: Histograms = Family::new_with_constructor(reconcile_seconds),
+            "cloudprovider_openstack_reconcile_duration_seconds", "[ALPHA] Time taken by various parts of OpenStack cloud controller manager reconciliation loops";
     }
 }
 
-/// What the provider counts. Clones share the series.
-#[derive(Debug, Clone)]
-pub struct Metrics {
-    calls: Trio,
-    reconciles: Trio,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            calls: Trio::new(|| Histogram::new(CALL_BUCKETS)),
-            reconciles: Trio::new(|| Histogram::new(RECONCILE_BUCKETS.into_iter().chain([LONGEST]))),
-        }
+fn count((all, errors, duration): (&Totals, &Totals, &Histograms), of: Of, took: Duration, has_failed: bool) {
+    all.get_or_create(&of).inc();
+    duration.get_or_create(&of).observe(took.as_secs_f64());
+    if has_failed {
+        errors.get_or_create(&of).inc();
     }
 }
 
 impl Metrics {
-    /// Makes the series visible under their names. Call it once per registry.
-    pub fn register(&self, registry: &mut Registry) {
-        let names = ["openstack_api_request", "openstack_api_requests"];
-        let texts = [
-            "Latency of an OpenStack API call",
-            "Total number of OpenStack API calls",
-            "Total number of errors for an OpenStack API call",
-        ];
-        self.calls.register(registry, names, texts);
-        let name = "cloudprovider_openstack_reconcile";
-        let texts = [
-            "Time taken by various parts of OpenStack cloud controller manager reconciliation loops",
-            "Total number of OpenStack cloud controller manager reconciliations",
-            "Total number of OpenStack cloud controller manager reconciliation errors",
-        ];
-        self.reconciles.register(registry, [name, name], texts);
-    }
-
     /// Counts a reconcile of a load balancer that has ended.
     pub fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
         let operation = match kind {
@@ -100,19 +64,22 @@ impl Metrics {
             ReconcileKind::Update => "loadbalancer_update",
             ReconcileKind::Delete => "loadbalancer_delete",
         };
-        self.reconciles
-            .count([("operation", operation)], took, has_failed);
+        let series = (&self.reconciles, &self.reconcile_errors, &self.reconcile_duration);
+        count(series, [("operation", operation)], took, has_failed);
     }
 }
 
 impl CallObserver for Metrics {
     fn observe(&self, request: &'static str, took: Duration, has_failed: bool) {
-        self.calls.count([("request", request)], took, has_failed);
+        let series = (&self.calls, &self.call_errors, &self.call_duration);
+        count(series, [("request", request)], took, has_failed);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use prometheus_client::registry::Registry;
+
     use super::*;
 
     #[test]
