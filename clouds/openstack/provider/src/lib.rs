@@ -43,9 +43,8 @@ mod start;
 
 pub use bowline_openstack_client::Client;
 pub use config::{
-    ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
-    NodeOptions, OptionError, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
-    option_names,
+    ClassOptions, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions, NodeOptions,
+    OptionError, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError, option_names,
 };
 pub use load_balancer::annotations::annotation_table;
 pub use load_balancer::complaints::complaints;

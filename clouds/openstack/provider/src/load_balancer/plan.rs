@@ -326,7 +326,8 @@ impl<'a> Existing<'a> {
             Ok(_) => None,
             Err(refusal) => Some(refusal),
         };
-        if let Some(change) = self.plan_of_parts().and_then(PartsPlan::late) {
+        let parts = self.plan_of_parts();
+        if let Some(change) = parts.and_then(PartsPlan::late) {
             return waiting::for_change(&change, seen);
         }
         if let Some(forgotten) = self.forget_tags() {
@@ -336,11 +337,11 @@ impl<'a> Existing<'a> {
         let untagged = untagged.and_then(|change| seen.memory.refusals.of_change(&change).cloned());
         // What costs most comes first.
         let refusal = together([
-            self.unmended(),
+            parts.and_then(PartsPlan::unmended),
             guards::held(wanted, self.features, seen),
             of_group,
-            self.untaken(),
-            self.unread(),
+            parts.and_then(PartsPlan::untaken),
+            parts.and_then(PartsPlan::unread),
             untagged,
             guards::port_of_another(wanted, seen, Some(balancer)).filter(|_| self.role == Role::Owner),
             floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
@@ -348,8 +349,8 @@ impl<'a> Existing<'a> {
         // The API server would refuse the status.
         let unpublished = guards::flaw(wanted, self.features, &[Bars::Status]);
         let left = match refusal {
-            None => match (self.leave(notes), self.barred()) {
-                (Left::None, Some(barred)) => Left::Stuck(barred),
+            None => match (self.leave(notes), parts.and_then(PartsPlan::barred)) {
+                (Left::None, Some(barred)) => Left::Stuck(barred.clone()),
                 (left, _) => left,
             },
             Some(refusal) => Left::Stuck(refusal),
@@ -445,7 +446,7 @@ impl<'a> Existing<'a> {
         let change = plan.next();
         if change.is_none()
             && !plan.serves()
-            && let Some(refusal) = self.untaken()
+            && let Some(refusal) = plan.untaken()
         {
             return Err(refusal); // no address is told at which nothing is served
         }
@@ -485,7 +486,7 @@ impl<'a> Existing<'a> {
             return waiting::for_change(&change, self.seen);
         }
         if own.is_reverted(&change) {
-            return Answer::Refused(self.reverted(change));
+            return Answer::Refused(parts::reverted(self.balancer, change));
         }
         let tags = &self.wanted.tags;
         if let Some(record) = tags.to_record(
