@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AddressType, AnnotationSpec, IpMode, Node, ServiceKey};
+use bowline_cloud_provider::{AddressType, AnnotationSpec, IpMode, LoadBalancerStatus, Node, ServiceKey};
 use bowline_openstack_client::{
     ListenerAttributes, LoadBalancerId, NetworkId, NewMonitor, PoolProtocol, PortId, SubnetId,
 };
@@ -85,6 +85,8 @@ pub(crate) struct Identity {
     pub(crate) going: Vec<String>,
     /// Whether the Service itself is being deleted.
     pub(crate) is_deleted: bool,
+    /// The addresses and host names that the Service's status shows.
+    pub(crate) shown: Vec<String>,
     /// Whether the Service was ever told an address: then traffic may flow.
     pub(crate) is_published: bool,
     /// Whether the floating IP is never deleted.
@@ -109,6 +111,15 @@ pub(crate) struct Tagging {
 }
 
 impl Identity {
+    /// Whether the Service's status shows all addresses and host names of this one.
+    pub(crate) fn shows(&self, status: &LoadBalancerStatus) -> bool {
+        let mut entries = status.ingress.iter();
+        entries.all(|entry| {
+            let name = entry.hostname.as_ref().or(entry.ip.as_ref());
+            name.is_none_or(|name| self.shown.contains(name))
+        })
+    }
+
     /// Whether a load balancer is recorded that worked.
     pub(crate) fn is_served(&self) -> bool {
         self.annotated.is_some() && self.recorded_address.is_some()

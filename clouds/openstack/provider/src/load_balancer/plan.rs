@@ -299,6 +299,11 @@ impl<'a> Existing<'a> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Some(Addressing::Write(change)) => {
+                if change.place().is_none()
+                    && let Some(next) = self.publish_first(&balancer.vip_address)
+                {
+                    return next;
+                }
                 let step = CloudStep::FloatingIp(change);
                 let refusals = &seen.memory.refusals;
                 return match refusals.first(|known| known.asks_the_same(&step)) {
@@ -356,7 +361,10 @@ impl<'a> Existing<'a> {
             Some(refusal) => Left::Stuck(refusal),
         };
         match (left, unpublished) {
-            (Left::Next(next), _) => next,
+            (Left::Next(next), _) => match self.publish_first(&address) {
+                Some(first) => first,
+                None => next,
+            },
             (_, Some(refusal)) => Answer::Refused(refusal),
             (Left::None, None) => Answer::Settled(status),
             (Left::Stuck(refusal), None) => {
@@ -366,6 +374,17 @@ impl<'a> Existing<'a> {
                 Answer::Refused(refusal)
             }
         }
+    }
+
+    /// Shows where the Service is served by now, before what served it at the address that its status shows is taken away.
+    fn publish_first(&self, address: &str) -> Option<Next> {
+        let status = status::status(self.wanted, self.balancer, address);
+        let identity = &self.wanted.identity;
+        if identity.shown.is_empty() || identity.shows(&status) {
+            return None;
+        }
+        let refused = guards::flaw(self.wanted, self.features, &[Bars::Status]);
+        Some(refused.map_or_else(|| next::publish(status), Answer::Refused))
     }
 
     /// No floating IP can be had: all that does not depend on it is done, and the refusal is told then.

@@ -99,6 +99,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         recorded_address,
         is_deleted: service.metadata.deletion_timestamp.is_some(),
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
+        shown: facts::published_addresses(service),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
         added_tags: listed_tags(service, &keys::ADDED_TAGS),
         tagging: tagged.map(tagging).collect(),
