@@ -39,6 +39,7 @@ mod memory;
 mod node;
 pub mod orphans;
 mod provider;
+mod question;
 pub mod reasons;
 mod refusals;
 mod routes;
@@ -74,6 +75,7 @@ pub use node::{
 pub use provider::{
     Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
 };
+pub use question::{Question, ask_all};
 pub use refusals::{RefusalBook, Refusals};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};

@@ -17,7 +17,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, some_of, timed, took,
+    Category, Check, Cloud, Objects, Patient, Topic, ask_each, listed, no_answer, some_lines, some_of, timed,
+    took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
@@ -143,10 +144,8 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         node.is_uninitialized() && node.provider_id.is_none() && is_missing
     };
     let mut unborne = Vec::new();
-    if of_nodes.iter().any(is_sought)
-        && let Some((Ok(names), _)) = timed(instances.names()).await
-    {
-        unborne = names;
+    if of_nodes.iter().any(is_sought) {
+        (unborne, _) = ask_each(instances.names()).await;
         unborne.retain(|name| {
             !nodes
                 .iter()
@@ -264,35 +263,37 @@ pub(super) async fn billed(
         cluster: Arc::clone(&objects.cluster),
         now: Timestamp::UNIX_EPOCH,
     };
-    let first = provider.left_over(of(objects.services()))?;
+    let first = provider.left_over(of(objects.services()));
+    if first.is_empty() {
+        return None;
+    }
     let (Some(kube), Some(Ok(_))) = (kube, &objects.services) else {
         return Some(BILLED.skipped("Services are not read"));
     };
     if objects.cluster.uid.is_none() {
         return Some(BILLED.skipped("the UID of the cluster is not read"));
     }
-    let twice = async {
-        let mut lines = first.await?;
-        // A Service that came meanwhile may have bought what looked so.
-        if !lines.is_empty()
-            && let Ok(services) = kube.list_services().await
-            && let Some(second) = provider.left_over(of(&services))
-        {
-            let second = second.await?;
-            lines.retain(|line| second.contains(line));
+    let (mut lines, mut failed) = ask_each(first).await;
+    // A Service that came meanwhile may have bought what looked so.
+    if !lines.is_empty()
+        && let Ok(services) = listed(kube.list_services()).await
+    {
+        let (second, failed_by_now) = ask_each(provider.left_over(of(&services))).await;
+        lines.retain(|line| second.contains(line));
+        failed = failed_by_now;
+    }
+    Some(match (lines.is_empty(), failed.first()) {
+        (true, Some(error)) => failed_besides(&BILLED, error, cause),
+        (true, None) => BILLED.ok("all"),
+        (false, _) => {
+            let failed = failed.iter().map(|error| format!("not looked for: {error}"));
+            BILLED
+                .warning(
+                    format!("{} not, and no manager gives it back by itself", lines.len()),
+                    "give it back, or let a Service take it again: the page says how",
+                )
+                .with(failed.chain(some_lines(lines)).collect())
         }
-        Ok(lines)
-    };
-    Some(match timed(twice).await {
-        None => failed_besides(&BILLED, &CloudError::transient(no_answer()), cause),
-        Some((Err(error), _)) => failed_besides(&BILLED, &error, cause),
-        Some((Ok(lines), _)) if lines.is_empty() => BILLED.ok("all"),
-        Some((Ok(lines), _)) => BILLED
-            .warning(
-                format!("{} not, and no manager gives it back by itself", lines.len()),
-                "give it back, or let a Service take it again: the page says how",
-            )
-            .with(some_lines(lines)),
     })
 }
 
