@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
 use bowline_cloud_provider::{Pairs, Service, ServiceClasses};
 
+use crate::put_back::ADDRESS;
+
 /// Whether the Service must be looked at again after this change.
 ///
 /// `old` is the Service as it was last handed to a sync, with the annotations that this program has written since then:
@@ -15,9 +17,6 @@ use bowline_cloud_provider::{Pairs, Service, ServiceClasses};
 pub(super) fn needs_update(classes: &ServiceClasses, old: &Service, new: &Service) -> bool {
     changed_entries(classes, old, new).is_none_or(|changed| !changed.is_empty())
 }
-
-/// The name of the one entry of [`changed_entries`] that is no annotation.
-pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
 
 /// What is another now of what this program writes as well: annotations and [`ADDRESS`], each with what it is now. `None`: something
 /// else needs an update.
