@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
-use bowline_cloud_provider::{Pairs, Service, ServiceClasses};
+use bowline_cloud_provider::{Pairs, Service, ServiceClasses, keys};
 
 use crate::put_back::ADDRESS;
 
@@ -35,7 +35,7 @@ pub(super) fn changed_entries(
     }
     let none = Pairs::default();
     let [had, has] = [old, new].map(|service| service.metadata.annotations.as_ref().unwrap_or(&none));
-    let is_other = |key: &&str| had.get(key) != has.get(key);
+    let is_other = |key: &&str| had.get(key) != has.get(key) && *key != keys::ANNOTATION_CLASS;
     let keys = had.keys().chain(has.keys()).filter(is_other);
     let mut changed: BTreeMap<_, _> = keys.map(|key| (key.to_owned(), has.get(key).cloned())).collect();
     let address = address(new);

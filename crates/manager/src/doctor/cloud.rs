@@ -383,14 +383,19 @@ pub(super) async fn left_behind(
     )
 }
 
-/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class this
-/// manager, which serves only some, does not know whether it was itself.
+/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class, and a note
+/// of it, this manager, which serves only some, does not know whether it was itself. And those that went on to another class.
 fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[AnnotationSpec]) -> Vec<String> {
-    let is_left = |service: &&Arc<Service>| {
-        let has_type = facts::is_type(service, "LoadBalancer");
-        facts::has_finalizer(service) && !has_type && !classes.concern(service)
-    };
+    let is_left = |service: &&Arc<Service>| facts::has_finalizer(service) && !classes.concern(service);
     let told = services.iter().filter(is_left).filter_map(|service| {
+        if let Some(class) = classes.lost(service) {
+            return Some(format!(
+                "Service {} had the class {class} and has another one now: this manager leaves it and what it made for it to others",
+                ServiceKey::of(service)
+            ));
+        } else if facts::is_type(service, "LoadBalancer") {
+            return None;
+        }
         let written = table.iter().find(|it| it.is_written_on(service))?;
         Some(format!(
             "Service {} has the finalizer and the annotation {}, and no class any more: this manager leaves it to others",
@@ -537,6 +542,14 @@ mod tests {
                 true,
             ),
         ];
+        let gone_on = json!({
+            "metadata": {
+                "namespace": "default", "name": "gone-on", "annotations": { "bowline/load-balancer-class": "a" },
+                "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+            },
+            "spec": { "type": "LoadBalancer", "loadBalancerClass": "b" },
+        });
+        let gone_on = Arc::new(serde_json::from_value(gone_on).unwrap());
         let classes = |serves_unclassed| ServiceClasses::new(["a".to_owned()], serves_unclassed).unwrap();
         let told = unasked(&services, &classes(false), TABLE);
         assert_eq!(told.len(), 1, "{told:?}");
@@ -546,6 +559,11 @@ mod tests {
         assert!(
             unasked(&services, &classes(true), TABLE).is_empty(),
             "this manager removes it itself"
+        );
+        let told = unasked(&[gone_on], &classes(true), TABLE);
+        assert!(
+            told[0].starts_with("Service default/gone-on had the class a and has another one now"),
+            "{told:?}"
         );
     }
 }
