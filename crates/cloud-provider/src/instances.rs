@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use crate::{CloudError, Node, NodeAddress, Pairs};
+use crate::{CloudError, Node, NodeAddress, Pairs, Question};
 
 mod directory;
 mod index;
@@ -39,12 +39,8 @@ pub trait InstancesV2: Send + Sync + 'static {
     }
 
     /// The names of all instances, for whoever looks for the one that a Node was meant to have. Empty where a cloud does not tell.
-    ///
-    /// # Errors
-    ///
-    /// There is no listing.
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn names(&self) -> Vec<Question<'_, String>> {
+        Vec::new()
     }
 }
 

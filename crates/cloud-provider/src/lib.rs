@@ -39,6 +39,7 @@ mod memory;
 mod node;
 pub mod orphans;
 mod provider;
+mod question;
 pub mod reasons;
 mod refusals;
 mod routes;
@@ -74,7 +75,8 @@ pub use node::{
 pub use provider::{
     Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
 };
-pub use refusals::{RefusalBook, Refusals};
+pub use question::{Question, ask_all};
+pub use refusals::{RefusalBook, Refusals, held_back_for};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use sent::Creation;

@@ -13,7 +13,7 @@ use crate::k8s::Service;
 use crate::orphans::{Found, OrphanFacts, compare};
 use crate::{
     AnnotationSpec, Asker, Begin, CloudError, ClusterFacts, Creation, ErrorKind, KubeWrite, Measurement,
-    Memory, Node, Reconcile, RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
+    Memory, Node, Question, Reconcile, RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -382,20 +382,9 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
     /// Only what such marks prove: the cluster, and the Service's name and UID. So that its balancer is not left behind, who
     /// asks then finds out by name which Service has vanished. What another Service lays claim to by now is left out. A cloud
     /// whose objects bear no such marks shows nothing.
-    ///
-    /// # Errors
-    ///
-    /// The cloud could not be read.
-    ///
-    /// # Cancellation
-    ///
-    /// May be dropped at any await.
-    fn made_for<'a>(
-        &'a self,
-        services: &'a dyn ServicesView,
-    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+    fn made_for<'a>(&'a self, services: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
         let _ = services;
-        Box::pin(std::future::ready(Ok(Vec::new())))
+        Vec::new()
     }
 
     /// All that the cloud has and that bears marks or names such as managers give, and whose it is. A cloud without any shows nothing.

@@ -20,6 +20,7 @@
 
 pub mod addresses;
 mod agree;
+mod failure;
 mod initialize;
 pub mod intent;
 pub mod labels;
@@ -47,7 +48,7 @@ use crate::ownership::Ownership;
 use crate::put_back::Part;
 use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
-use initialize::Failure;
+use failure::Failure;
 use remembered::{Remembered, Wait};
 
 /// The canonical name, which is also the one under which its events appear.

@@ -39,7 +39,8 @@ use crate::metrics::Guard;
 use crate::put_back::Part;
 use crate::queue::{Working, until};
 use crate::workers::{self, Work};
-use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
+use ledger::{Ledger, Ruling, Seen, Verdict};
+use throttle::Moment;
 
 /// The shortest distance between two passes. One Node alone is asked for at once; of many that fail together, as when a
 /// rack loses power, all but the first share a listing.

@@ -22,13 +22,13 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
-    CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service,
-    ServiceClasses, ServiceKey, ServiceList,
+    CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, Question, ServerVersion,
+    Service, ServiceClasses, ServiceKey, ServiceList, ask_all,
 };
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
@@ -439,6 +439,15 @@ async fn timed<T>(question: impl Future<Output = T>) -> Option<(T, Duration)> {
     let begun = Instant::now();
     let answer = timeout(PATIENCE, question).await.ok()?;
     Some((answer, begun.elapsed()))
+}
+
+/// What the clouds told in time, and what became of those that did not.
+async fn ask_each<T>(questions: Vec<Question<'_, T>>) -> (Vec<T>, Vec<CloudError>) {
+    let late = || async {
+        sleep(PATIENCE).await;
+        CloudError::transient(no_answer())
+    };
+    ask_all(questions, late).await
 }
 
 /// A list of objects, whose pages are asked for again and again, within the time for one question.

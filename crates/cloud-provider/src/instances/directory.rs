@@ -11,7 +11,7 @@ use super::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult,
     InstancesV2, PowerState, Purpose,
 };
-use crate::{CloudError, ErrorKind, Node};
+use crate::{CloudError, ErrorKind, Node, Question};
 
 /// What has to be looked for to answer a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,9 +200,9 @@ impl<D: InstanceDirectory> InstancesV2 for D {
         answer_all(self, queries).boxed()
     }
 
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
-        let listing = self.list();
-        async move { Ok(InstanceDirectory::names(self, &*listing.await?)) }.boxed()
+    fn names(&self) -> Vec<Question<'_, String>> {
+        let names = async { Ok(InstanceDirectory::names(self, &*self.list().await?)) };
+        vec![Question::new(names)]
     }
 }
 

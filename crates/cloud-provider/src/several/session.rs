@@ -6,7 +6,8 @@ use std::time::Duration;
 use bowline_plan::{Ailment, Answer, Plan, Refusal, Shown};
 use futures::future::{BoxFuture, FutureExt as _};
 
-use super::balancers::{Balancers, said_by};
+use super::served::Balancers;
+use crate::question::said_by;
 use crate::{CloudError, DynLearned, DynPlan, DynStep, Measurement, Now, Reconcile, ServiceFacts};
 
 /// What is to do in one cloud.

@@ -1,8 +1,11 @@
+mod questions;
+
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use bowline_plan::{Answer, Impact, Lane, Plan, Step};
+use futures::future::{self, FutureExt as _};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,8 +14,8 @@ use crate::evidence::Traces;
 use crate::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use crate::{
     AbsenceProof, ClusterFacts, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Memory, NodeSet, PowerState,
-    Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
+    InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, NodeSet,
+    PowerState, Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
 };
 
 /// Nothing here waits.
@@ -181,6 +184,14 @@ impl LoadBalancer for Shared {
         future::ready(Ok(found)).boxed()
     }
 
+    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
+        vec![self.told(|cloud| MadeFor {
+            key: ServiceKey::new("default", "gone"),
+            uid: cloud.to_owned(),
+            balancer: String::new(),
+        })]
+    }
+
     fn drains(&self, _: &Service) -> bool {
         self.0.name != "ready"
     }
@@ -226,9 +237,36 @@ impl InstancesV2 for Shared {
         let answers = queries.iter().map(answer).collect();
         future::ready(answers).boxed()
     }
+
+    fn names(&self) -> Vec<Question<'_, String>> {
+        vec![self.told(|_| self.0.instances[0].to_owned())]
+    }
+}
+
+impl Shared {
+    /// What the cloud tells of itself.
+    fn told<T: Send + 'static>(&self, what: impl FnOnce(&str) -> T) -> Question<'_, T> {
+        match (self.0.name, self.0.is_down) {
+            ("hanging", _) => Question::new(future::pending()),
+            (_, true) => Question::new(future::ready(Err(CloudError::transient("down")))),
+            (name, false) => Question::new(future::ready(Ok(vec![what(name)]))),
+        }
+    }
 }
 
 impl CloudProvider for Shared {
+    fn has_bare_id(&self, id: &str) -> bool {
+        id.split_once('-').is_some_and(|(name, _)| name == self.0.name)
+    }
+    fn left_over(&self, _: BackgroundFacts) -> Vec<Question<'_, String>> {
+        vec![self.told(|cloud| format!("left in {cloud}"))]
+    }
+    fn allowance(&self) -> Vec<Question<'_, Allowance>> {
+        vec![self.told(|_| Allowance {
+            text: "may".to_owned(),
+            is_lacking: false,
+        })]
+    }
     fn name(&self) -> &'static str {
         self.0.name
     }
@@ -273,76 +311,6 @@ fn node(name: &str, id: Option<&str>) -> Arc<Node> {
         provider_id: id.map(Into::into),
         ..Node::named(name)
     })
-}
-
-fn ask(clouds: &Several, node: &Arc<Node>) -> InstanceResult {
-    let query = InstanceQuery {
-        node: Arc::clone(node),
-        purpose: Purpose::Metadata,
-    };
-    block_on(clouds.instances().unwrap().instances(&[query])).remove(0)
-}
-
-fn id_of(answer: InstanceResult) -> Option<String> {
-    match answer {
-        Ok(InstanceAnswer::Present(instance)) => instance.metadata.provider_id,
-        _ => None,
-    }
-}
-
-#[test]
-fn a_node_is_of_the_cloud_of_its_scheme_and_one_without_of_the_only_one_that_knows_it() {
-    let (one, two) = (fake("one", &["a", "c"], false), fake("two", &["b", "c"], false));
-    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
-    assert_eq!(clouds.name(), "one,two");
-    assert_eq!(id_of(ask(&clouds, &node("a", None))).as_deref(), Some("one://a"));
-    assert_eq!(id_of(ask(&clouds, &node("b", None))).as_deref(), Some("two://b"));
-    assert_eq!(
-        id_of(ask(&clouds, &node("c", Some("two://c")))).as_deref(),
-        Some("two://c")
-    );
-    let twice = ask(&clouds, &node("c", None)).unwrap_err().to_string();
-    assert!(
-        twice.contains("one and two") && twice.contains("--provider-id"),
-        "{twice}"
-    );
-    let nobodys = ask(&clouds, &node("edge", None)).unwrap_err();
-    assert_eq!(
-        nobodys.kind(),
-        crate::ErrorKind::NotFound,
-        "no proof that it is gone"
-    );
-    let of = |node: Arc<Node>| clouds.instances().unwrap().cloud_of(&node);
-    assert_eq!(of(node("b", Some("two://b"))), Some(1));
-    assert_eq!(
-        (of(node("b", None)), of(node("edge", Some("metal://1")))),
-        (None, None)
-    );
-    assert_eq!(
-        ask(&clouds, &node("edge", Some("metal://1"))),
-        Ok(InstanceAnswer::Foreign)
-    );
-    let gone = ask(&clouds, &node("x", Some("one://x")));
-    assert!(
-        matches!(gone, Ok(InstanceAnswer::Absent(_))),
-        "its own cloud proves it: {gone:?}"
-    );
-}
-
-#[test]
-fn while_a_cloud_does_not_answer_a_name_in_another_is_not_believed() {
-    let (one, two) = (fake("one", &["a"], false), fake("two", &[], true));
-    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
-    assert_eq!(
-        ask(&clouds, &node("a", None)).unwrap_err().to_string(),
-        "two: down"
-    );
-    assert_eq!(
-        id_of(ask(&clouds, &node("a", Some("one://a")))).as_deref(),
-        Some("one://a")
-    );
-    let own = ask(&clouds, &node("b", Some("two://b"))).unwrap_err();
-    assert_eq!(own.to_string(), "two: down");
 }
 
 #[test]

@@ -11,20 +11,12 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName, Readiness, keys};
 use bowline_kube_io::{DeletionNote, FoundNote};
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::NodeLifecycleSettings;
-use super::throttle::Throttle;
+use super::throttle::{Moment, Throttle};
 use crate::credential_check::CredentialCheck;
 use suspect::{Full, Hold, Rules, Suspect, Ticks};
-
-/// A time by the clock for distances and by the one on the wall.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
-    pub(super) instant: Instant,
-    pub(super) wall: Timestamp,
-}
 
 /// What a cloud answered about a Node that is not ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -150,8 +150,10 @@ impl ServiceController {
             .begin(wanted)
             .map_err(|refusal| refused(&refusal))?;
         self.annotate_nodes_soon();
-        if !facts::has_finalizer(service) {
-            // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
+        let is_noted = |noted| facts::class(service) == Some(noted);
+        if !facts::has_finalizer(service) || !facts::noted_class(service).is_none_or(is_noted) {
+            // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind. A note of another class
+            // would make it somebody else's to remove.
             let prefix = "failed to add load balancer cleanup finalizer";
             let written = self.ctx.kube.set_service_finalizer(service, true).await;
             let with_finalizer =

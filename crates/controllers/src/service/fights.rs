@@ -12,10 +12,10 @@ use std::time::Duration;
 use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
-use super::needs_update::{ADDRESS, address};
+use super::needs_update::address;
 use super::status::is_shown;
 use super::{Key, ServiceController};
-use crate::put_back::{Again, Part, PutBack, Row};
+use crate::put_back::{ADDRESS, Again, Part, PutBack, Row};
 use crate::queue::RetryAfter;
 
 /// Time to the next try where a sync of the Service is under way.

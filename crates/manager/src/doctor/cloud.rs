@@ -17,7 +17,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, some_of, timed, took,
+    Category, Check, Cloud, Objects, Patient, Topic, ask_each, listed, no_answer, some_lines, some_of, timed,
+    took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
@@ -143,10 +144,8 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         node.is_uninitialized() && node.provider_id.is_none() && is_missing
     };
     let mut unborne = Vec::new();
-    if of_nodes.iter().any(is_sought)
-        && let Some((Ok(names), _)) = timed(instances.names()).await
-    {
-        unborne = names;
+    if of_nodes.iter().any(is_sought) {
+        (unborne, _) = ask_each(instances.names()).await;
         unborne.retain(|name| {
             !nodes
                 .iter()
@@ -264,35 +263,37 @@ pub(super) async fn billed(
         cluster: Arc::clone(&objects.cluster),
         now: Timestamp::UNIX_EPOCH,
     };
-    let first = provider.left_over(of(objects.services()))?;
+    let first = provider.left_over(of(objects.services()));
+    if first.is_empty() {
+        return None;
+    }
     let (Some(kube), Some(Ok(_))) = (kube, &objects.services) else {
         return Some(BILLED.skipped("Services are not read"));
     };
     if objects.cluster.uid.is_none() {
         return Some(BILLED.skipped("the UID of the cluster is not read"));
     }
-    let twice = async {
-        let mut lines = first.await?;
-        // A Service that came meanwhile may have bought what looked so.
-        if !lines.is_empty()
-            && let Ok(services) = kube.list_services().await
-            && let Some(second) = provider.left_over(of(&services))
-        {
-            let second = second.await?;
-            lines.retain(|line| second.contains(line));
+    let (mut lines, mut failed) = ask_each(first).await;
+    // A Service that came meanwhile may have bought what looked so.
+    if !lines.is_empty()
+        && let Ok(services) = listed(kube.list_services()).await
+    {
+        let (second, failed_by_now) = ask_each(provider.left_over(of(&services))).await;
+        lines.retain(|line| second.contains(line));
+        failed = failed_by_now;
+    }
+    Some(match (lines.is_empty(), failed.first()) {
+        (true, Some(error)) => failed_besides(&BILLED, error, cause),
+        (true, None) => BILLED.ok("all"),
+        (false, _) => {
+            let failed = failed.iter().map(|error| format!("not looked for: {error}"));
+            BILLED
+                .warning(
+                    format!("{} not, and no manager gives it back by itself", lines.len()),
+                    "give it back, or let a Service take it again: the page says how",
+                )
+                .with(failed.chain(some_lines(lines)).collect())
         }
-        Ok(lines)
-    };
-    Some(match timed(twice).await {
-        None => failed_besides(&BILLED, &CloudError::transient(no_answer()), cause),
-        Some((Err(error), _)) => failed_besides(&BILLED, &error, cause),
-        Some((Ok(lines), _)) if lines.is_empty() => BILLED.ok("all"),
-        Some((Ok(lines), _)) => BILLED
-            .warning(
-                format!("{} not, and no manager gives it back by itself", lines.len()),
-                "give it back, or let a Service take it again: the page says how",
-            )
-            .with(some_lines(lines)),
     })
 }
 
@@ -382,14 +383,19 @@ pub(super) async fn left_behind(
     )
 }
 
-/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class this
-/// manager, which serves only some, does not know whether it was itself.
+/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class, and a note
+/// of it, this manager, which serves only some, does not know whether it was itself. And those that went on to another class.
 fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[AnnotationSpec]) -> Vec<String> {
-    let is_left = |service: &&Arc<Service>| {
-        let has_type = facts::is_type(service, "LoadBalancer");
-        facts::has_finalizer(service) && !has_type && !classes.concern(service)
-    };
+    let is_left = |service: &&Arc<Service>| facts::has_finalizer(service) && !classes.concern(service);
     let told = services.iter().filter(is_left).filter_map(|service| {
+        if let Some(class) = classes.lost(service) {
+            return Some(format!(
+                "Service {} had the class {class} and has another one now: this manager leaves it and what it made for it to others",
+                ServiceKey::of(service)
+            ));
+        } else if facts::is_type(service, "LoadBalancer") {
+            return None;
+        }
         let written = table.iter().find(|it| it.is_written_on(service))?;
         Some(format!(
             "Service {} has the finalizer and the annotation {}, and no class any more: this manager leaves it to others",
@@ -536,6 +542,14 @@ mod tests {
                 true,
             ),
         ];
+        let gone_on = json!({
+            "metadata": {
+                "namespace": "default", "name": "gone-on", "annotations": { "bowline/load-balancer-class": "a" },
+                "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+            },
+            "spec": { "type": "LoadBalancer", "loadBalancerClass": "b" },
+        });
+        let gone_on = Arc::new(serde_json::from_value(gone_on).unwrap());
         let classes = |serves_unclassed| ServiceClasses::new(["a".to_owned()], serves_unclassed).unwrap();
         let told = unasked(&services, &classes(false), TABLE);
         assert_eq!(told.len(), 1, "{told:?}");
@@ -545,6 +559,11 @@ mod tests {
         assert!(
             unasked(&services, &classes(true), TABLE).is_empty(),
             "this manager removes it itself"
+        );
+        let told = unasked(&[gone_on], &classes(true), TABLE);
+        assert!(
+            told[0].starts_with("Service default/gone-on had the class a and has another one now"),
+            "{told:?}"
         );
     }
 }
