@@ -105,6 +105,7 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     if let Some(refusal) = &wanted.refusal {
         return Err(refusal.clone().into());
     }
+    plan.claim.is_sticky |= wanted.stickiness.is_some();
     let abilities = abilities(plan.observed, wanted)?;
     let home = home::find(plan, wanted)?;
     if let Filtering::DefaultAcl(list) = home.network.filtering()
@@ -132,11 +133,17 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     }
     if plan.is_idle() {
         plan.claim.opens_only(&wanted.sources.cidrs);
+        plan.claim.is_sticky &= wanted.stickiness.is_some() || !plan.left_out.is_empty();
         plan.replaced = ReplacedRules::default();
     }
     if plan.is_idle() {
         home::tidy_claim(plan, wanted, &home)?;
     }
+    let cannot_stick = wanted
+        .stickiness
+        .as_ref()
+        .and_then(|wanted| wanted.refusal(&home.network));
+    plan.left_out.extend(cannot_stick);
     let mut here = plan.observed.rules.iter();
     let serves = here.any(|rule| {
         let is_there = rule.address.id == home.address.id && !rule.state.is_going();
