@@ -17,7 +17,7 @@ use crate::load_balancer::claim::AddressRequest;
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::objects::{DEFAULT_DENY, Filtering, Rule};
 use crate::load_balancer::observe::observed::{Need, Observed, Seen};
-use crate::load_balancer::observe::times::SEARCH;
+use crate::load_balancer::observe::times::{HANGS, SEARCH};
 use crate::load_balancer::replaced_rules::ReplacedRules;
 use crate::load_balancer::status::status;
 use crate::load_balancer::step::CloudStep;
@@ -117,6 +117,11 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         )));
     }
     ports::plan(plan, wanted, &home, abilities);
+    // One job that hangs keeps nobody from the ports that are served by now.
+    let hangs = !plan.observed.pending.is_empty() && plan.observed.memory.waited() >= HANGS;
+    if hangs && wanted.identity.published.is_empty() && ports::serves_one(plan, wanted, &home) {
+        plan.publish = status(wanted, &home.address).ok();
+    }
     // What serves at another address is not left for one where a port does not.
     let is_elsewhere = |rule: &Rule| rule.address.id != home.address.id && !rule.state.is_going();
     if plan.is_idle() && !plan.shortfalls.is_empty() && plan.observed.rules.iter().any(is_elsewhere) {
