@@ -115,6 +115,7 @@ impl ScenarioCloud for Lab {
             "vm" => sim.add_vm(parsed(&spec)?),
             "network" => sim.add_network(parsed(&spec)?),
             "address" => sim.take_address(parsed(&spec)?),
+            "policy" => sim.add_policy(parsed(&spec)?),
             "rule" => sim.add_rule(parsed(&spec)?),
             "firewall" => sim.add_firewall_rule(parsed(&spec)?),
             "acl_item" => sim.add_acl_item(parsed(&spec)?),
