@@ -87,6 +87,8 @@ pub struct Instance {
     pub metadata: InstanceMetadata,
     /// Whether it runs.
     pub power: PowerState,
+    /// Its state in the cloud's own word.
+    pub state: InstanceState,
     /// What it was found by.
     pub found_by: FoundBy,
 }
@@ -127,6 +129,15 @@ pub enum PowerState {
     On,
     /// It is powered off: its Node gets the shutdown taint.
     Off,
+}
+
+/// The state of an instance as its cloud tells it: for people, and no controller goes by it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InstanceState {
+    /// The cloud's own word, such as `ACTIVE`.
+    pub word: String,
+    /// Whether that word says that it runs.
+    pub is_running: bool,
 }
 
 /// Why it is certain that an instance is gone, in words: what was asked and what was answered.

@@ -58,7 +58,7 @@ pub use erased::{Begin, DynLearned, DynPlan, DynStep, Now, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstancesV2, PowerState, Purpose, Sought,
+    InstanceQuery, InstanceResult, InstanceState, InstancesV2, PowerState, Purpose, Sought,
 };
 pub use kept::Kept;
 pub use kube_write::KubeWrite;

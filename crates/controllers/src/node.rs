@@ -273,9 +273,7 @@ impl NodeController {
         let is_news = self
             .remembered
             .is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
-        if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
-            let text =
-                format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}");
+        if let (true, Some(text)) = (is_news, events::other_provider_id(node, metadata)) {
             self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }

@@ -73,6 +73,30 @@ impl NodeLifecycleSettings {
     pub fn is_guarded(&self) -> bool {
         !self.node_deletion_confirmation.is_zero() || self.node_deletion_share > 0.0
     }
+
+    /// Why a Node whose instance is not seen is not deleted, by what the cloud says of all Nodes: the instance of none that is ready is
+    /// seen either. The text of the event; `None`: nothing holds the deletion for this.
+    #[must_use]
+    pub fn frozen(&self, node: &Node, answers: &[(Arc<Node>, InstanceResult)]) -> Option<String> {
+        let witnesses = answers.iter().filter(|(it, _)| is_witness(it));
+        let (witnesses, sightings): (Vec<_>, Vec<_>) = witnesses.cloned().unzip();
+        let sightings = || of_cloud(node.platform(), &witnesses, &sightings);
+        let is_proved = answers
+            .iter()
+            .any(|(it, answer)| it.name == node.name && matches!(answer, Ok(InstanceAnswer::Absent(_))));
+        match CredentialCheck::of(sightings()) {
+            CredentialCheck::Blind { missing } if self.is_guarded() => {
+                let refusal = refusal(sightings());
+                Some(events::deletion_frozen(node, missing, is_proved, refusal))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the instance of a Node certainly runs, and its cloud is known.
+fn is_witness(node: &Node) -> bool {
+    node.readiness == Readiness::Ready && node.provider_id.is_some()
 }
 
 impl Default for NodeLifecycleSettings {
@@ -352,7 +376,7 @@ impl NodeLifecycleController {
     /// are asked for where there are no others. Those of other clouds say nothing of it, and would have it wait for these.
     fn witnesses(&self, cloud: Option<usize>) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
-        nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
+        nodes.retain(|node| is_witness(node));
         let of = |node: &Arc<Node>| self.instances.cloud_of(node);
         if cloud.is_some() {
             let near = nodes.iter().any(|node| of(node) == cloud).then_some(cloud);
@@ -403,12 +427,9 @@ impl NodeLifecycleController {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                     }
                     if is_news {
-                        self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
-                            "Not deleting node {}: {}with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
-                            node.name,
-                            if is_proved { "" } else { "nothing is proved about its instance, and " },
-                            refusal(of_cloud(node.platform(), witnesses, sightings)).map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
-                        ));
+                        let refusal = refusal(of_cloud(node.platform(), witnesses, sightings));
+                        let text = events::deletion_frozen(&node, ready, is_proved, refusal);
+                        self.warn(&node, &events::NODE_DELETION_FROZEN, text);
                     }
                 }
                 Ruling::Throttled { recent, begins, is_news } => {

@@ -168,6 +168,8 @@ pub enum Cloud {
     Refused(CloudError),
     /// The configuration cannot be used, for this reason.
     Unusable(String),
+    /// Whoever asks may not read what the manager is told.
+    Hidden(String),
 }
 
 /// One of several clouds, which refuses what is asked of it first.
@@ -189,14 +191,14 @@ impl Cloud {
     fn provider(&self) -> Option<&dyn CloudProvider> {
         match self {
             Self::Built(provider, _) | Self::Partly(provider, ..) => Some(&**provider),
-            Self::Refused(_) | Self::Unusable(_) => None,
+            Self::Refused(_) | Self::Unusable(_) | Self::Hidden(_) => None,
         }
     }
 
     fn refused(&self) -> &[Refused] {
         match self {
             Self::Partly(_, _, refused) => refused,
-            Self::Built(..) | Self::Refused(_) | Self::Unusable(_) => &[],
+            Self::Built(..) | Self::Refused(_) | Self::Unusable(_) | Self::Hidden(_) => &[],
         }
     }
 
@@ -281,6 +283,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let runs = |name| patient.config.controllers.includes(name);
     let initialises = runs(ControllerName::Node);
     checks.extend(nodes::checks(
+        patient.is_manager,
         objects.nodes.as_ref(),
         answers.as_ref(),
         now,
@@ -302,6 +305,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let planned = plans.as_deref().unwrap_or_default();
     let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
+        patient.is_manager,
         objects.services.as_ref(),
         planned,
         known.as_ref(),
@@ -347,7 +351,7 @@ fn unserved(patient: &Patient<'_>) -> Option<Unserved> {
 }
 
 fn known<'a>(
-    patient: &Patient<'_>,
+    patient: &'a Patient<'_>,
     objects: &'a Objects,
     now: Timestamp,
     events: &'a [SeenEvent],
@@ -365,7 +369,16 @@ fn known<'a>(
         events,
         classes: &objects.classes,
         endpoints: None,
+        routes: gives_networks(patient).then_some(&patient.config.settings.routes),
     }
+}
+
+/// Whether pod networks or routes are the manager's.
+fn gives_networks(patient: &Patient<'_>) -> bool {
+    let config = patient.config;
+    patient.cloud.provider().is_some_and(|provider| {
+        config.makes_routes() && provider.routes().is_some() || config.gives_node_networks(provider)
+    })
 }
 
 /// The events of all Services, or those of the one object; none where they may not be read.
@@ -462,12 +475,26 @@ fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
 }
 
-/// What to do where the API server does not let objects be read.
-fn unread(error: &KubeError) -> &'static str {
+/// What is said of what the API server does not let be read. What a person may not read is no fault of the manager.
+fn unread(is_manager: bool, topic: &'static Topic, error: &KubeError) -> Check {
     match error {
-        KubeError::Forbidden(_) => "apply the manager's ClusterRole and its ClusterRoleBinding again",
-        _ => "look at the API server",
+        KubeError::Forbidden(_) if !is_manager => topic.skipped(not_yours(error)),
+        KubeError::Forbidden(_) => topic.failed(
+            error.to_string(),
+            "apply the manager's ClusterRole, its Role and their bindings again",
+        ),
+        _ => topic.failed(error.to_string(), "look at the API server"),
     }
+}
+
+/// Who may read what whoever asks may not.
+const ASK_AS_ANOTHER: &str = "ask with an administrator's kubeconfig, or in the manager's pod";
+
+/// What is said where it is whoever asks that may not. What the manager would lose without that right is beside the point.
+fn not_yours(error: &KubeError) -> String {
+    let text = error.to_string();
+    let refusal = text.split("; allow it to this user").next().unwrap_or_default();
+    format!("you may not read this, so {ASK_AS_ANOTHER}: {refusal}")
 }
 
 /// A time as people read it.

@@ -105,6 +105,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         unserved: None,
         events: &events,
         endpoints: None,
+        routes: None,
     };
     for report in reports {
         let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;

@@ -11,6 +11,7 @@ use bowline_cloud_provider::{
 };
 use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
+use bowline_controllers::route::RouteSettings;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
 
@@ -23,7 +24,7 @@ mod render;
 
 pub use causes::CAUSES;
 use causes::{EVENT, LAST_TRY};
-pub use node::{of_answer, of_node};
+pub use node::{Shown, of_answer, of_node};
 pub use render::{render_json, render_text};
 
 /// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
@@ -122,6 +123,8 @@ pub struct Known<'a> {
     pub classes: &'a ServiceClasses,
     /// The pods behind the Service that is asked about; `None` if they are not known.
     pub endpoints: Option<&'a Endpoints>,
+    /// What pod networks and routes go by; `None`: the manager has nothing to do with them.
+    pub routes: Option<&'a RouteSettings>,
 }
 
 impl Known<'_> {
@@ -269,6 +272,11 @@ impl<'a> Failure<'a> {
         }
     }
 
+    /// Whether the cloud did not take the manager's credentials.
+    fn is_unauthenticated(&self) -> bool {
+        self.reason == "denied" && self.text.contains(advice::UNAUTHENTICATED)
+    }
+
     fn is_wait(&self) -> bool {
         self.last.is_none() && matches!(self.reason, "waiting" | "pending")
     }
@@ -299,7 +307,7 @@ impl<'a> Failure<'a> {
             "refused" | "invalid" => {
                 "whoever the text names does what it says; if it names nobody, whoever owns the Service changes what it names"
             }
-            "denied" if self.text.contains(advice::UNAUTHENTICATED) => {
+            "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
             }
             "denied" => {
@@ -418,12 +426,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         } else {
             Outcome::Failed
         };
-        let mut cause = Cause::new(
-            failure.id(),
-            outcome,
-            failure.says(known.now),
-            failure.remedy(known.now),
-        );
+        // The cloud takes the credentials of this command, which has just asked it.
+        let is_answered = report.is_some_and(|it| !matches!(it.outcome, ReportedOutcome::Failed { .. }));
+        let remedy = match failure.is_unauthenticated() && is_answered {
+            true => OLDER_CREDENTIALS,
+            false => failure.remedy(known.now),
+        };
+        let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), remedy);
         cause.since = failure
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
@@ -451,6 +460,10 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     );
     why
 }
+
+/// What to do where the cloud refuses the manager's credentials and takes those of this command.
+const OLDER_CREDENTIALS: &str = "the cloud takes the credentials that this command has, so the pods run with older ones: whoever runs the manager \
+    restarts them (kubectl rollout restart); see docs/guides/rotate-credentials.md";
 
 /// What to do about an address that is not in the status.
 const UNPUBLISHED: &str = "whoever owns the Service sees who takes the address out of its status, such as a GitOps tool, a restore or a script \
@@ -623,7 +636,7 @@ pub(crate) fn remedy_of_error(error: &CloudError) -> &'static str {
 }
 
 /// What the table of events says to do about one.
-fn remedy_of(reason: &str) -> &'static str {
+pub(crate) fn remedy_of(reason: &str) -> &'static str {
     let known = EVENTS.iter().find(|it| it.reason == reason);
     known.map_or("follow the text", |it| it.remedy)
 }

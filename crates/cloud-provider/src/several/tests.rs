@@ -14,8 +14,8 @@ use crate::evidence::Traces;
 use crate::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use crate::{
     AbsenceProof, ClusterFacts, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, NodeSet,
-    PowerState, Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
+    InstanceResult, InstanceState, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory,
+    NodeSet, PowerState, Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
 };
 
 /// Nothing here waits.
@@ -231,6 +231,7 @@ impl InstancesV2 for Shared {
                     ..InstanceMetadata::default()
                 },
                 power: PowerState::On,
+                state: InstanceState::default(),
                 found_by: FoundBy::Name,
             })))
         };

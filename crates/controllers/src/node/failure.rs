@@ -31,7 +31,8 @@ pub(super) enum Failure {
     Write(&'static str, KubeError),
     /// Somebody writes the opposite.
     #[error(
-        "something puts the taint back, or takes the two names of a label apart, as often as this is mended; look for another cloud controller manager, a mutating admission webhook, or a program that writes Nodes from a template"
+        "something puts the taint back, or takes the two names of a label apart, as often as this is mended; {}",
+        events::LOOK_FOR_ANOTHER
     )]
     Reverted,
     /// This process may not write any more.

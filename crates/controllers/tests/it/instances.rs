@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
+    InstanceQuery, InstanceResult, InstanceState, InstancesV2, Node, NodeAddress, PowerState, Purpose,
 };
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
@@ -153,6 +153,7 @@ pub(crate) fn present(metadata: InstanceMetadata, power: PowerState) -> Instance
     Ok(InstanceAnswer::Present(Box::new(Instance {
         metadata,
         power,
+        state: InstanceState::default(),
         found_by: FoundBy::Id,
     })))
 }

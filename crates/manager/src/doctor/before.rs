@@ -68,7 +68,12 @@ pub async fn examine_before(patient: &Patient<'_>) -> Vec<Check> {
     }));
     checks.insert(place_of_clocks, kubernetes::clocks(patient, kube));
     progress.is_at("looking at Nodes");
-    checks.extend(nodes::checks(as_they_are.as_ref(), provider, answers.as_ref()));
+    checks.extend(nodes::checks(
+        patient.is_manager,
+        as_they_are.as_ref(),
+        provider,
+        answers.as_ref(),
+    ));
     checks.push(nodes::versions(kube, version).await);
     progress.is_at("making plans of Services");
     let now = kube.map(|kube| kube.clock().now());

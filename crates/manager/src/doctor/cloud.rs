@@ -1,29 +1,33 @@
 //! The cloud's API: whether it answers to what the controllers ask for.
 
+use std::collections::BTreeMap;
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloud_provider::{
-    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer,
-    Node, Purpose, Service, ServiceClasses, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
+    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, Instance, InstanceAnswer, InstanceQuery,
+    InstanceResult, InstancesV2, LoadBalancer, Node, NodeName, Purpose, Service, ServiceClasses,
+    ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
 };
 use bowline_controllers::node_set;
+use bowline_controllers::route::RouteSettings;
 use bowline_drive::orphans::find;
 use bowline_kube_io::Kube;
 use bowline_transport::meant;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::nodes::{is_missing, sees_none};
 use super::{
     Category, Check, Cloud, Objects, Patient, Topic, ask_each, listed, no_answer, some_lines, some_of, timed,
     took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
-use crate::why::node::WITHOUT_NETWORK;
-use crate::why::remedy_of_error;
+use crate::why::node::{NOT_ROUTED, WITHOUT_NETWORK};
+use crate::why::{Shown, remedy_of_error};
 
 pub(super) static LOGIN: Topic = Topic::new(
     Category::Cloud,
@@ -82,15 +86,36 @@ pub(super) struct Answers {
     /// How long it took; or why there is no listing.
     pub(super) listing: Result<Duration, CloudError>,
     /// What a cloud answers that refuses everything; the listing is that of the others.
-    refused: Option<CloudError>,
+    pub(super) refused: Option<CloudError>,
     /// The names of instances that no Node bears, looked for only if one waits for its instance by name.
     pub(super) unborne: Vec<String>,
+    /// Instances with the name of a Node of whose provider ID there is none: rebuilt ones, as it seems.
+    pub(super) namesakes: BTreeMap<NodeName, Instance>,
+    /// Whether the credentials show the instance of no Node.
+    pub(super) is_blind: bool,
 }
 
 impl Answers {
     /// What failed where instances are listed.
     fn cause(&self) -> Option<&CloudError> {
         self.refused.as_ref().or(self.listing.as_ref().err())
+    }
+
+    /// What there is of one Node.
+    pub(super) fn shown(&self, node: &Node) -> Shown<'_> {
+        let asked = self.of_nodes.iter().find(|(it, _)| it.name == node.name);
+        self.about(node, asked.map(|(_, answer)| answer))
+    }
+
+    /// The same, with the answer about it.
+    pub(super) fn about<'a>(&'a self, node: &Node, answer: Option<&'a InstanceResult>) -> Shown<'a> {
+        Shown {
+            answer,
+            near: near(node, &self.unborne),
+            namesake: self.namesakes.get(&node.name),
+            is_blind: self.is_blind,
+            ..Shown::default()
+        }
     }
 }
 
@@ -130,6 +155,8 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
             listing: Err(CloudError::transient(no_answer())),
             refused: None,
             unborne: Vec::new(),
+            namesakes: BTreeMap::new(),
+            is_blind: false,
         });
     };
     let (listing, refused) = match of_waiting.pop() {
@@ -152,12 +179,50 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
                 .any(|node| node.name.as_str().eq_ignore_ascii_case(name))
         });
     }
+    let is_blind = sees_none(&of_nodes);
+    // Credentials that show nothing are asked nothing more: what else they show is of another project, whatever it is called.
+    let namesakes = match is_blind {
+        true => BTreeMap::new(),
+        false => namesakes(&*instances, &of_nodes).await,
+    };
     Some(Answers {
         of_nodes,
         listing,
         refused,
         unborne,
+        namesakes,
+        is_blind,
     })
+}
+
+/// The instances with the names of Nodes of whose provider IDs there are none.
+async fn namesakes(
+    instances: &dyn InstancesV2,
+    of_nodes: &[(Arc<Node>, InstanceResult)],
+) -> BTreeMap<NodeName, Instance> {
+    let is_gone =
+        |(node, answer): &&(Arc<Node>, InstanceResult)| node.provider_id.is_some() && is_missing(answer);
+    let by_name = of_nodes.iter().filter(is_gone).map(|(node, _)| InstanceQuery {
+        node: Arc::new(Node {
+            provider_id: None,
+            ..Node::clone(node)
+        }),
+        purpose: Purpose::Metadata,
+    });
+    let queries: Vec<InstanceQuery> = by_name.collect();
+    if queries.is_empty() {
+        return BTreeMap::new();
+    }
+    let answers = timed(instances.instances(&queries)).await;
+    let answers = answers.map_or_else(Vec::new, |(answers, _)| answers);
+    let found = queries
+        .into_iter()
+        .zip(answers)
+        .filter_map(|(query, answer)| match answer {
+            Ok(InstanceAnswer::Present(one)) => Some((query.node.name.clone(), *one)),
+            _ => None,
+        });
+    found.collect()
 }
 
 const NO_PROVIDER: &str = "there is no provider";
@@ -190,8 +255,11 @@ pub(super) async fn checks(
     let (provider, time) = match &patient.cloud {
         Cloud::Built(provider, time) | Cloud::Partly(provider, time, _) => (provider, *time),
         Cloud::Refused(_) => return Vec::new(), // `refused` has told it
-        Cloud::Unusable(_) => {
-            let because = "the configuration cannot be used";
+        Cloud::Unusable(_) | Cloud::Hidden(_) => {
+            let because = match patient.cloud {
+                Cloud::Hidden(_) => "you may not read what the manager is told",
+                _ => "the configuration cannot be used",
+            };
             return vec![
                 LOGIN.skipped(because),
                 INSTANCES.skipped(NO_PROVIDER),
@@ -237,7 +305,8 @@ pub(super) async fn checks(
             match timed(routes.list_routes(&patient.config.cluster_name)).await {
                 None => failed_besides(&ROUTES, &CloudError::transient(no_answer()), cause),
                 Some((Ok(there), time)) => {
-                    judge_routes(format!("{}, in {}", there.len(), took(time)), objects.nodes())
+                    let seen = format!("{}, in {}", there.len(), took(time));
+                    judge_routes(seen, objects.nodes(), &patient.config.settings.routes)
                 }
                 Some((Err(error), _)) => failed_besides(&ROUTES, &error, cause),
             },
@@ -406,20 +475,29 @@ fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[Annotat
     told.collect()
 }
 
-/// The routes were read: whether each Node has its own.
-fn judge_routes(seen: String, nodes: &[Arc<Node>]) -> Check {
+/// The routes were read: whether each Node has its own, and what is wrong with the pod networks of those that have none.
+fn judge_routes(seen: String, nodes: &[Arc<Node>], routes: &RouteSettings) -> Check {
     let lacks = |node: &&Arc<Node>| {
         let network = node.network_unavailable.as_ref();
-        network.is_some_and(|it| it.is_unavailable && &*it.reason == "NoRouteCreated")
+        network.is_some_and(|it| it.is_unavailable && &*it.reason == NOT_ROUTED)
     };
-    let names: Vec<String> = nodes.iter().filter(lacks).map(|it| it.name.to_string()).collect();
-    if names.is_empty() {
+    let lacking: Vec<&Arc<Node>> = nodes.iter().filter(lacks).collect();
+    if lacking.is_empty() {
         return ROUTES.ok(seen);
     }
-    ROUTES.failed(
-        format!("{seen}; {} Nodes have none: {}", names.len(), some_of(names)),
-        WITHOUT_NETWORK,
-    )
+    let names = lacking.iter().map(|it| it.name.to_string());
+    let seen = format!("{seen}; {} Nodes have none: {}", lacking.len(), some_of(names));
+    let odd = |node: &Node| {
+        let odd = routes.odd_networks(node, nodes).into_iter();
+        odd.map(|(_, text)| format!("{}: {text}", node.name))
+            .collect::<Vec<_>>()
+    };
+    let odd: Vec<Vec<String>> = lacking.iter().map(|node| odd(node)).collect();
+    let remedy = match odd.iter().any(Vec::is_empty) {
+        true => WITHOUT_NETWORK,
+        false => "follow what stands behind the names",
+    };
+    ROUTES.failed(seen, remedy).with(some_lines(odd.concat()))
 }
 
 fn failed(topic: &'static Topic, error: &CloudError) -> Check {
@@ -506,11 +584,46 @@ pub(super) fn stand_in() -> Option<Arc<Service>> {
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::NetworkUnavailable;
+
     use super::*;
 
     bowline_cloud_provider::annotations! {
         "example.com/";
         MADE = "made", Text, "", Written, None, "What was made.";
+    }
+
+    #[test]
+    fn a_node_without_a_route_is_told_what_is_wrong_with_its_pod_network() {
+        let node = |name: &str, network: &str, is_unavailable| {
+            Arc::new(Node {
+                pod_cidrs: vec![network.to_owned()],
+                network_unavailable: Some(NetworkUnavailable {
+                    is_unavailable,
+                    reason: "NoRouteCreated".into(),
+                }),
+                ..Node::named(name)
+            })
+        };
+        let timing = RouteSettings::default().timing;
+        let routes = RouteSettings::new(true, "10.244.0.0/16", timing);
+        let nodes = [
+            node("a", "10.244.1.0/24", false),
+            node("twin", "10.244.1.0/24", true),
+            node("outside", "192.168.7.0/24", true),
+            node("full", "10.244.9.0/24", true),
+        ];
+        let check = judge_routes("1".to_owned(), &nodes[..3], &routes);
+        assert_eq!(check.details.len(), 2, "{check:?}");
+        assert!(
+            check.details[0].starts_with(
+                "twin: The pod network 10.244.1.0/24 has addresses in common with that of node a"
+            )
+        );
+        assert!(check.details[1].contains("is not in --cluster-cidr"), "{check:?}");
+        assert!(!check.remedy.contains("router"), "{check:?}");
+        let check = judge_routes("1".to_owned(), &nodes, &routes);
+        assert!(check.remedy.contains("router"), "{check:?}");
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use bowline_kube_io::KubeError;
 use bowline_kube_io::workloads::Pod;
 
-use super::{Category, Check, NAMED, Outcome, Patient, Topic};
+use super::{Category, Check, NAMED, Outcome, Patient, Topic, not_yours};
 use crate::deployed::{self, Deployed, Program};
+use crate::why::Cause;
 use said::{LOOKED_AT, Said, missing, one_line, pod_name};
 
 pub(super) use said::find;
@@ -31,8 +32,10 @@ pub(super) struct Found {
 /// Who leads, as far as the lease tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Leader<'a> {
-    /// The computer or pod that holds the lease; `None`: nobody does.
+    /// The computer or pod that holds the lease; `None`: nobody does, or it is not known.
     pub(super) host: Option<&'a str>,
+    /// Whether the lease may not be read.
+    pub(super) is_hidden: bool,
     /// The lease, as `namespace/name`; empty if it is not known.
     pub(super) lease: &'a str,
     /// The program that renews it.
@@ -50,9 +53,54 @@ pub(super) fn check(patient: &Patient<'_>, found: Option<&Found>, leader: Leader
         Err(KubeError::Forbidden(_)) if patient.is_manager => {
             MANAGERS.skipped("the manager's role does not let it list pods: run doctor from a computer with an administrator's kubeconfig as well")
         }
+        Err(error @ KubeError::Forbidden(_)) => MANAGERS.skipped(not_yours(error)),
         Err(error) => MANAGERS.skipped(format!("workloads and pods cannot be listed: {error}")),
+        Ok(managers) if managers.is_empty() && leader.is_hidden => MANAGERS.skipped(
+            "no DaemonSet, Deployment or pod of one is found; who holds the lease, as a process outside of the cluster may, is not known",
+        ),
         Ok(managers) => judge(managers, &found.said, leader, patient.config.election.is_some()),
     }
+}
+
+/// That pods run with older credentials than those of their Secrets, if some do: variables are read when a container starts.
+pub(super) fn older_credentials(found: Option<&Found>) -> Option<Cause> {
+    let found = found?;
+    let managers = found.managers.as_deref().ok()?;
+    let mut older = managers.iter().filter_map(|it| older(it, &found.said));
+    let (text, remedy) = older.next()?;
+    Some(Cause::new(MANAGERS.id, Outcome::Warning, text, remedy))
+}
+
+fn older(manager: &Deployed, said: &BTreeMap<String, Said>) -> Option<(String, String)> {
+    let written = &said.get(&manager.object())?.written;
+    let (secret, time) = written.iter().max_by_key(|(_, time)| *time)?;
+    let is_older = |pod: &&Pod| manager.runs_since(pod).is_some_and(|since| since < *time);
+    let pods: Vec<&str> = manager
+        .pods
+        .iter()
+        .filter(is_older)
+        .map(|pod| &*pod.metadata.name)
+        .collect();
+    if pods.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "pods of {} run with older credentials than those of {secret}, which was written at {time}, after they started: {}",
+        manager.object(),
+        pods.join(", ")
+    );
+    let restart = match manager.kind {
+        "Pod" => "delete the pod, or restart its container".to_owned(),
+        kind => format!(
+            "kubectl -n {} rollout restart {}/{}",
+            manager.namespace,
+            kind.to_lowercase(),
+            manager.name
+        ),
+    };
+    let remedy =
+        format!("restart them, before anything is made of what the cloud answers to them: {restart}");
+    Some((text, remedy))
 }
 
 /// What is wrong, the worst first, each with what to do about it.
@@ -83,6 +131,8 @@ fn judge(
     let mut faults: Faults = Vec::new();
     for manager in managers {
         of_one(manager, said, leader, &mut lines, &mut faults);
+        let older = older(manager, said);
+        faults.extend(older.map(|(text, remedy)| (Outcome::Warning, text, remedy)));
     }
     of_several(managers, leader, &mut faults);
     if leader.program == Some(Program::Go)

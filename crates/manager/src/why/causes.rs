@@ -30,16 +30,32 @@ pub const CAUSES: &[(&str, &str)] = &[
         "the cloud does not list its instances",
     ),
     (
+        "node.credentials",
+        "the credentials show the instances of no Node: another project or account",
+    ),
+    (
         "node.no-network",
         "the condition NetworkUnavailable is True: the pods of the Node are not reached",
     ),
     ("node.no-instance", "the cloud has no instance for the Node"),
+    (
+        "node.not-ready",
+        "the Node is not ready, and the state of its instance as the cloud tells it",
+    ),
     ("node.off", "the instance is switched off"),
     (
         "node.provided-ip",
         "the instance has not the address that the kubelet was given",
     ),
+    (
+        "node.rebuilt",
+        "the instance was rebuilt under the Node's name, with another ID",
+    ),
     ("node.shared-provider-id", "several Nodes have one provider ID"),
+    (
+        "node.tainted-again",
+        "the Node was initialised before and has the taint again",
+    ),
     ("node.waits", "the instance is there, and the Node still waits"),
     (
         "node.without-provider-id",

@@ -2,58 +2,105 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys};
-use bowline_controllers::events::EVENTS;
+use bowline_cloud_provider::{
+    ErrorKind, Instance, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys,
+};
+use bowline_controllers::events::{self, EVENTS, LOOK_FOR_ANOTHER};
 use bowline_controllers::node::addresses::wished;
+use bowline_controllers::node::{intent, labels};
 use bowline_controllers::node_set::left_out_by;
 
-use super::{Cause, Known, Why, remedy_of, remedy_of_error, span};
+use super::{Cause, EVENT, Known, SeenEvent, Why, remedy_of, remedy_of_error, span};
 use crate::outcome::Outcome::{Failed, Warning};
 
 /// The event of a Node whose provider ID is none of this cloud.
 pub(super) const FOREIGN: &str = "ForeignProviderID";
 
+/// The event of a Node of which the cloud knows the instance under another ID.
+pub(crate) const REBUILT: &str = "ProviderIDMismatch";
+
 /// The event that tells why a Node has no route.
 const NO_ROUTE: &str = "FailedToCreateRoute";
 
-/// What to do about a Node whose network is not there.
-pub(crate) const WITHOUT_NETWORK: &str = "NoRouteCreated is of the manager's routes: its log and the Node's events FailedToCreateRoute, PodNetworkShared and PodNetworkOutside \
-    say why, mostly two Nodes with one pod network, one outside of --cluster-cidr, or a router that is full. Any other reason is of the network \
-    plugin: look at its pods";
+/// The reason of the condition `NetworkUnavailable` of a Node that has no route.
+pub(crate) const NOT_ROUTED: &str = "NoRouteCreated";
 
-/// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does. `near` is the name of an
-/// instance without a Node that may be the one.
-#[must_use]
-pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>) -> Option<Cause> {
-    let waits = node.is_uninitialized();
-    let missing = |text: String| {
-        let near = near.map_or(String::new(), |near| {
-            format!("; no Node bears the name of the instance {near:?}, which may be this one")
-        });
-        let (outcome, remedy) = match (&node.provider_id, waits, node.readiness) {
-            (None, ..) => (
-                Failed,
-                "an instance is found by the name of its Node: whoever made the Node registers it under the name of its instance, renames the \
-                 instance, or has the kubelet give the provider ID. The credentials have to be of the project with the instance",
-            ),
-            (Some(_), true, _) => (
-                Failed,
-                "whoever made the Node looks whether the instance is there, and in the project of the credentials. A provider ID cannot be \
-                 changed: if it is wrong, delete the Node, and its kubelet registers it again",
-            ),
-            (Some(_), false, Readiness::Ready) => (
-                Warning,
-                "a Node that is ready is never deleted: look for the instance, also in other projects. If it is gone and something else runs the \
-                 kubelet, or its ID has changed, drain the Node and delete it",
-            ),
-            (Some(_), false, _) => (
-                Warning,
-                "the manager deletes it by itself when the cloud has proved that its instance is gone",
-            ),
+/// What to do about a Node whose network is not there.
+pub(crate) const WITHOUT_NETWORK: &str = "NoRouteCreated is of the manager's routes: its log and the Node's event FailedToCreateRoute say why, mostly \
+    a router that is full. Any other reason is of the network plugin: look at its pods";
+
+/// What to do where the credentials show none of the instances; behind the question whether they are of another project.
+pub(crate) const KEEP_NODES: &str = "Whoever runs the manager gives it those of this cluster; leave the Nodes as they are until that is known";
+
+/// What to do about a kubelet that does not report, while its instance runs.
+pub(crate) const SILENT_KUBELET: &str =
+    "look at the kubelet of that instance, and at the network between it and the API server";
+
+/// What to do about a Node that is not ready while its instance does not run.
+pub(crate) const NOT_RUNNING: &str = "look at the instance in the cloud: whoever owns the project repairs it, or rebuilds it and deletes the Node";
+
+/// What the cloud shows of one Node.
+#[derive(Debug, Clone, Default)]
+pub struct Shown<'a> {
+    /// Its answer about the instance; `None`: it does not list its instances.
+    pub answer: Option<&'a InstanceResult>,
+    /// The name of an instance without a Node that may be the one.
+    pub near: Option<&'a str>,
+    /// The instance that has the Node's name, where none has its provider ID.
+    pub namesake: Option<&'a Instance>,
+    /// Whether the credentials show the instance of no Node at all.
+    pub is_blind: bool,
+    /// Why the Node is not deleted although its instance is not seen.
+    pub frozen: Option<String>,
+    /// The program that wrote the taints last, if it is known.
+    pub tainted_by: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    /// This answer, and nothing else is known.
+    #[must_use]
+    pub fn of(answer: Option<&'a InstanceResult>) -> Self {
+        Self {
+            answer,
+            ..Self::default()
+        }
+    }
+
+    /// What is said of a Node of which the cloud knows the instance under another provider ID.
+    fn rebuilt(&self, node: &Node) -> Option<Cause> {
+        let instance = match self.answer {
+            Some(Ok(InstanceAnswer::Present(one))) => Some(&**one),
+            _ => self.namesake,
         };
-        Some(Cause::new("node.no-instance", outcome, text + &near, remedy))
+        let text = events::other_provider_id(node, &instance?.metadata)?;
+        Some(Cause::new(
+            "node.rebuilt",
+            Warning,
+            format!("its instance was rebuilt under its name: {text}"),
+            remedy_of(REBUILT),
+        ))
+    }
+}
+
+/// The other provider ID under which the cloud knows the instance of a Node, if it was rebuilt.
+pub(crate) fn other_id<'a>(node: &Node, shown: &Shown<'a>) -> Option<&'a str> {
+    let instance = match shown.answer {
+        Some(Ok(InstanceAnswer::Present(one))) => Some(&**one),
+        _ => shown.namesake,
     };
-    match answer {
+    intent::other_provider_id(node, &instance?.metadata)
+}
+
+/// Whether the kubelet of a Node reports no readiness.
+pub(crate) fn is_unready(node: &Node) -> bool {
+    matches!(node.readiness, Readiness::NotReady | Readiness::Unknown)
+}
+
+/// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does.
+#[must_use]
+pub fn of_answer(node: &Node, shown: &Shown<'_>) -> Option<Cause> {
+    let waits = node.is_uninitialized();
+    match shown.answer {
         None => Some(Cause::new(
             "node.instances-not-listed",
             Failed,
@@ -64,32 +111,12 @@ pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str
             let text = "it is of another cloud, which has to do it".to_owned();
             waits.then(|| Cause::new("node.foreign", Warning, text, remedy_of(FOREIGN)))
         }
-        Some(Ok(InstanceAnswer::Present(one))) if waits && wished(node, &one.metadata.addresses).is_err() => {
-            let error = wished(node, &one.metadata.addresses).err();
-            let text = error.map_or_else(String::new, |error| error.to_string());
-            Some(Cause::new(
-                "node.provided-ip",
-                Failed,
-                format!("{text} (annotation {})", keys::ANNOTATION_PROVIDED_NODE_IP),
-                "whoever made the Node gives its kubelet a --node-ip that the instance has, or none, and restarts the kubelet",
-            ))
+        Some(Ok(InstanceAnswer::Present(one))) if waits => Some(of_waiting(node, one, shown)),
+        Some(Ok(InstanceAnswer::Present(one))) => shown.rebuilt(node).or_else(|| of_state(node, one)),
+        Some(Ok(InstanceAnswer::Absent(proof))) => Some(of_missing(node, shown, proof.to_string())),
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
+            Some(of_missing(node, shown, error.to_string()))
         }
-        Some(Ok(InstanceAnswer::Present(_))) if waits => Some(Cause::new(
-            "node.waits",
-            Warning,
-            "an instance of its ID or name is there: see the Node's events, who leads, and what it may",
-            "nobody has to do anything, unless it stays",
-        )),
-        Some(Ok(InstanceAnswer::Present(one))) => (one.power == PowerState::Off).then(|| {
-            Cause::new(
-                "node.off",
-                Warning,
-                "its instance is switched off",
-                "start it, or delete it",
-            )
-        }),
-        Some(Ok(InstanceAnswer::Absent(proof))) => missing(proof.to_string()),
-        Some(Err(error)) if error.kind() == ErrorKind::NotFound => missing(error.to_string()),
         Some(Err(error)) => Some(Cause::new(
             "node.instance-unknown",
             Failed,
@@ -99,9 +126,101 @@ pub fn of_answer(node: &Node, answer: Option<&InstanceResult>, near: Option<&str
     }
 }
 
+/// The instance is there, and the Node waits all the same.
+fn of_waiting(node: &Node, one: &Instance, shown: &Shown<'_>) -> Cause {
+    if let Err(error) = wished(node, &one.metadata.addresses) {
+        return Cause::new(
+            "node.provided-ip",
+            Failed,
+            format!("{error} (annotation {})", keys::ANNOTATION_PROVIDED_NODE_IP),
+            "whoever made the Node gives its kubelet a --node-ip that the instance has, or none, and restarts the kubelet",
+        );
+    }
+    let is_complete = intent::initialize(node, &one.metadata).is_ok_and(|update| {
+        update.addresses.is_none() && update.provider_id.is_none() && update.labels.is_empty()
+    });
+    if is_complete && labels::are_of_a_cloud(node) {
+        let by = shown.tainted_by.as_deref();
+        let by = by.map_or(String::new(), |by| {
+            format!("; its taints were written last by {by}")
+        });
+        return Cause::new(
+            "node.tainted-again",
+            Failed,
+            format!(
+                "it was initialised before, as it has the provider ID, labels and addresses of its instance, and has the taint again: something \
+                 puts it back, or no manager works{by}"
+            ),
+            LOOK_FOR_ANOTHER,
+        );
+    }
+    Cause::new(
+        "node.waits",
+        Warning,
+        "an instance of its ID or name is there: see the Node's events, who leads, and what it may",
+        "nobody has to do anything, unless it stays",
+    )
+}
+
+/// The instance is there: how it is, where that is not as a Node that is ready shows.
+fn of_state(node: &Node, one: &Instance) -> Option<Cause> {
+    let state = &one.state.word;
+    if one.power == PowerState::Off {
+        let text = "its instance is switched off";
+        return Some(Cause::new("node.off", Warning, text, "start it, or delete it"));
+    }
+    let remedy = match one.state.is_running {
+        true => SILENT_KUBELET,
+        false => NOT_RUNNING,
+    };
+    let text = format!("it is not ready, and the state of its instance is {state}");
+    is_unready(node).then(|| Cause::new("node.not-ready", Warning, text, remedy))
+}
+
+/// The cloud shows no instance of the Node.
+fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
+    let has_id = node.provider_id.is_some();
+    if shown.is_blind && has_id {
+        let text = match shown.frozen.clone() {
+            Some(frozen) if !node.is_uninitialized() => frozen,
+            _ => format!("{text}; the credentials show none of the instances of the other Nodes either"),
+        };
+        let remedy = format!("are the credentials of another project, account, zone or region? {KEEP_NODES}");
+        return Cause::new("node.credentials", Failed, text, remedy);
+    }
+    if let Some(cause) = shown.rebuilt(node) {
+        return cause;
+    }
+    let near = shown.near.map_or(String::new(), |near| {
+        format!("; no Node bears the name of the instance {near:?}, which may be this one")
+    });
+    let (outcome, remedy) = match (has_id, node.is_uninitialized(), node.readiness) {
+        (false, ..) => (
+            Failed,
+            "an instance is found by the name of its Node: whoever made the Node registers it under the name of its instance, renames the \
+             instance, or has the kubelet give the provider ID. The credentials have to be of the project with the instance",
+        ),
+        (true, true, _) => (
+            Failed,
+            "whoever made the Node looks whether the instance is there, and in the project of the credentials. A provider ID cannot be \
+             changed: if it is wrong, delete the Node, and its kubelet registers it again",
+        ),
+        (true, false, Readiness::Ready) => (
+            Warning,
+            "a Node that is ready is never deleted: look for the instance, also in other projects. If it is gone and something else runs the \
+             kubelet, or its ID has changed, drain the Node and delete it",
+        ),
+        (true, false, _) => (
+            Warning,
+            "the manager deletes it by itself when the cloud has proved that its instance is gone",
+        ),
+    };
+    Cause::new("node.no-instance", outcome, text + &near, remedy)
+}
+
 /// A Node, with what the cloud says of its instance.
 #[must_use]
-pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>, known: &Known<'_>) -> Why {
+pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
     let mut why = Why::new(format!("node/{}", node.name));
     why.is.push(match node.is_uninitialized() {
         true => format!(
@@ -137,7 +256,7 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
         why.is
             .push(format!("no member of load balancers: left out by {by}"));
     }
-    if let Some(Ok(InstanceAnswer::Present(one))) = answer {
+    if let Some(Ok(InstanceAnswer::Present(one))) = shown.answer {
         let addresses = one.metadata.addresses.iter();
         let addresses: Vec<&str> = addresses.map(|it| it.address.as_str()).collect();
         why.should.push(format!(
@@ -146,7 +265,7 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
             addresses.join(", ")
         ));
     }
-    why.causes.extend(of_answer(node, answer, near));
+    why.causes.extend(of_answer(node, shown));
     if node.provider_id.is_none() && !node.is_uninitialized() {
         let text = "it has neither a provider ID nor the taint, so no controller looks at it";
         why.causes.push(Cause::new(
@@ -164,32 +283,46 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
         why.causes
             .push(Cause::new("node.shared-provider-id", Warning, text, TWINS));
     }
+    of_network(&mut why, node, known);
     // Kubelets warn of much else.
     let is_ours = |reason: &str| EVENTS.iter().any(|it| it.reason == reason);
+    let told: Vec<String> = why.causes.iter().map(|it| it.text.clone()).collect();
+    let is_told = |it: &SeenEvent| told.iter().any(|text| text.contains(&*it.message));
     let warnings = known
         .warnings(node.name.as_str())
-        .filter(|it| is_ours(&it.reason));
-    let before = why.causes.len();
+        .filter(|it| is_ours(&it.reason) && !is_told(it));
     why.causes.extend(warnings.map(|it| known.cause(it)));
-    let is_told = why.causes[before..].iter().any(|it| it.id.ends_with(NO_ROUTE));
-    if let Some(network) = node
-        .network_unavailable
-        .as_ref()
-        .filter(|it| it.is_unavailable && !is_told)
-    {
-        let text = format!(
-            "its pods are not reached: the condition NetworkUnavailable is True ({})",
-            network.reason
-        );
-        why.causes
-            .push(Cause::new("node.no-network", Failed, text, WITHOUT_NETWORK));
-    }
-    if matches!(answer, Some(Ok(InstanceAnswer::Foreign))) {
+    if matches!(shown.answer, Some(Ok(InstanceAnswer::Foreign))) {
         "nothing from this manager: the Node is another cloud's".clone_into(&mut why.next);
     } else if node.is_uninitialized() {
         "the manager tries again by itself, after 1 to 60 s".clone_into(&mut why.next);
     }
     why
+}
+
+/// Whether the pods of a Node are reached: what is wrong with its pod networks is seen in those of all Nodes, without any event.
+fn of_network(why: &mut Why, node: &Node, known: &Known<'_>) {
+    let nodes = known.nodes.unwrap_or_default();
+    let odd = known.routes.map(|routes| routes.odd_networks(node, nodes));
+    let mut odd = odd.unwrap_or_default().into_iter().peekable();
+    let is_told = known.warnings(node.name.as_str()).any(|it| it.reason == NO_ROUTE);
+    let network = node.network_unavailable.as_ref();
+    if let Some(network) = network.filter(|it| it.is_unavailable && !is_told) {
+        let remedy = match odd.peek() {
+            Some(_) if &*network.reason == NOT_ROUTED => "the next cause says why",
+            _ => WITHOUT_NETWORK,
+        };
+        let text = format!(
+            "its pods are not reached: the condition NetworkUnavailable is True ({})",
+            network.reason
+        );
+        why.causes
+            .push(Cause::new("node.no-network", Failed, text, remedy));
+    }
+    why.causes.extend(odd.map(|(event, text)| {
+        let id = format!("{EVENT}{}", event.reason);
+        Cause::new(id, Warning, text, event.remedy)
+    }));
 }
 
 /// What to do about Nodes that share a provider ID.

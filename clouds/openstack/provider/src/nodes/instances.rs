@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{
     AbsenceProof, CloudError, InstanceDirectory, InstanceIndex, InstanceMetadata, InstanceQuery,
-    InstanceResult, Node, PowerState, Purpose, Sought,
+    InstanceResult, InstanceState, Node, PowerState, Purpose, Sought,
 };
 use bowline_openstack_client::{Client, ServerId, ServerStatus};
 
@@ -110,6 +110,13 @@ impl InstanceDirectory for Instances {
         match server.status {
             ServerStatus::Shutoff => PowerState::Off,
             _ => PowerState::On,
+        }
+    }
+
+    fn state(&self, server: &Described) -> InstanceState {
+        InstanceState {
+            word: server.status.to_string(),
+            is_running: server.status == ServerStatus::Active,
         }
     }
 
