@@ -387,6 +387,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Vec::new()
     }
 
+    /// The living Services of which one of several clouds shows something that they do not ask of it, one question a cloud: it goes when
+    /// they are looked at next. Each cloud is asked until it has answered once.
+    fn left_elsewhere<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
+        let _ = facts;
+        Vec::new()
+    }
+
     /// All that the cloud has and that bears marks or names such as managers give, and whose it is. A cloud without any shows nothing.
     ///
     /// # Errors

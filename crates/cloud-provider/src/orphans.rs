@@ -81,6 +81,16 @@ pub struct Owner {
     pub annotations: BTreeMap<String, String>,
 }
 
+impl Owner {
+    /// Whether this Service is the owner, by its UID if that is told.
+    pub(crate) fn is(&self, service: &Service) -> bool {
+        match self.uid.as_str() {
+            "" => self.key.as_ref() == Some(&ServiceKey::of(service)),
+            uid => service.metadata.uid.as_deref() == Some(uid),
+        }
+    }
+}
+
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.key, self.uid.as_str()) {

@@ -111,6 +111,12 @@ impl LoadBalancer for Balancers {
         all.collect()
     }
 
+    fn left_elsewhere<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
+        let unsurveyed = lock(&self.unsurveyed).clone().into_iter();
+        let question = |cloud| Question::new(self.elsewhere(cloud, facts)).to(self.name(cloud));
+        unsurveyed.map(question).collect()
+    }
+
     fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
         self.find(facts).boxed()
     }
