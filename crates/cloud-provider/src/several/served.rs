@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_plan::Refusal;
-use futures::future;
 
 use super::{Cloud, Known, services_of};
-use crate::orphans::{Found, OrphanFacts};
-use crate::question::said_by;
+use crate::orphans::OrphanFacts;
 use crate::{
-    CloudError, Kept, LoadBalancer, Node, NodeSet, Readiness, Service, ServiceClasses, ServiceFacts,
-    ServiceKey, facts,
+    Kept, LoadBalancer, Node, NodeSet, Readiness, Service, ServiceClasses, ServiceFacts, ServiceKey, facts,
 };
 
 /// The load balancers of several clouds.
@@ -272,31 +269,6 @@ impl Balancers {
         OrphanFacts {
             services: services_of(&classes, &facts.services),
             ..facts.clone()
-        }
-    }
-
-    /// A cloud that cannot be read is told of as [`Standing::Unread`](crate::orphans::Standing::Unread), unless none can be.
-    pub(super) async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
-        let surveys = self.clouds.iter().enumerate().map(async |(index, cloud)| {
-            let facts = self.orphan_facts(index, facts);
-            (index, cloud, cloud.load_balancer.surveyed(&facts).await)
-        });
-        let (mut all, mut errors) = (Vec::new(), Vec::new());
-        for (index, cloud, found) in future::join_all(surveys).await {
-            let found = match found {
-                Ok(found) => found,
-                Err(error) => {
-                    all.push(Found::unread(cloud.name, &error));
-                    errors.push(said_by(self.name(index), error));
-                    continue;
-                }
-            };
-            lock(&self.found).extend(found.iter().map(|found| (found.id.clone(), index)));
-            all.extend(found);
-        }
-        match errors.len() == self.clouds.len() {
-            true => Err(errors.swap_remove(0)),
-            false => Ok(all),
         }
     }
 }

@@ -39,7 +39,7 @@ impl ServiceController {
         let (mut found, failed) = ask_all(questions, future::pending).await;
         let failure = failed
             .first()
-            .map(|error| (error.to_string(), RetryAfter::by_cloud(error)));
+            .map(|it| (it.error().to_string(), RetryAfter::by_cloud(&it.why)));
         let known = lock(&self.left_behind).clone().unwrap_or_default();
         if let Some(failure) = &failure {
             if failed.len() == asked {
