@@ -408,17 +408,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare). It may be dropped at any await.
-    ///
-    /// # Errors
-    ///
-    /// The cloud could not be read, or not all of it.
-    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
-        Box::pin(async {
+    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare).
+    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, Found>> {
+        vec![Question::new(async {
             let mut found = self.marked(facts).await?;
             compare(&mut found, facts);
             Ok(found)
-        })
+        })]
     }
 
     /// Begins to remove what nobody asks for any more: all that was made for its owner. Anything else stays, as when a Service goes.

@@ -22,7 +22,7 @@ use bowline_plan::Refusal;
 use jiff::Timestamp;
 
 use crate::evidence::{Claims, Traces};
-use crate::{CloudError, ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView};
+use crate::{ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView};
 
 /// The name of every cluster that was given none: it tells nothing.
 const NO_NAME: &str = "kubernetes";
@@ -117,25 +117,6 @@ pub enum Standing {
     AnotherClusters,
     /// Nothing tells for certain.
     Unclear,
-    /// It is no object, but a cloud that could not be read, beside others that were.
-    Unread,
-}
-
-impl Found {
-    /// One of several clouds that could not be read.
-    #[must_use]
-    pub fn unread(cloud: &str, error: &CloudError) -> Self {
-        Self {
-            kind: "cloud",
-            id: cloud.to_owned(),
-            name: String::new(),
-            made: None,
-            owner: Owner::default(),
-            cluster_uid: None,
-            standing: Standing::Unread,
-            why: error.message().to_owned(),
-        }
-    }
 }
 
 /// What tells which cluster an object is of.

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_plan::Refusal;
-use futures::future;
 
 use super::{Cloud, Known, services_of};
-use crate::orphans::{Found, OrphanFacts};
-use crate::question::said_by;
+use crate::orphans::{OrphanFacts, compare};
 use crate::{
     CloudError, Kept, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Service, ServiceClasses, ServiceFacts,
     ServiceKey, facts,
@@ -289,7 +287,8 @@ impl Balancers {
         facts: &OrphanFacts,
     ) -> Result<Vec<MadeFor>, CloudError> {
         let seen = self.orphan_facts(cloud, facts);
-        let found = self.clouds[cloud].load_balancer.surveyed(&seen).await?;
+        let mut found = self.clouds[cloud].load_balancer.marked(&seen).await?;
+        compare(&mut found, &seen);
         lock(&self.unsurveyed).remove(&cloud);
         let services = facts.services.services();
         let orphans = found.iter().filter(|found| found.standing.is_orphan());
@@ -323,31 +322,6 @@ impl Balancers {
                 }
                 record.doubted.insert(cloud)
             })
-    }
-
-    /// A cloud that cannot be read is told of as [`Standing::Unread`](crate::orphans::Standing::Unread), unless none can be.
-    pub(super) async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
-        let surveys = self.clouds.iter().enumerate().map(async |(index, cloud)| {
-            let facts = self.orphan_facts(index, facts);
-            (index, cloud, cloud.load_balancer.surveyed(&facts).await)
-        });
-        let (mut all, mut errors) = (Vec::new(), Vec::new());
-        for (index, cloud, found) in future::join_all(surveys).await {
-            let found = match found {
-                Ok(found) => found,
-                Err(error) => {
-                    all.push(Found::unread(cloud.name, &error));
-                    errors.push(said_by(self.name(index), error));
-                    continue;
-                }
-            };
-            lock(&self.found).extend(found.iter().map(|found| (found.id.clone(), index)));
-            all.extend(found);
-        }
-        match errors.len() == self.clouds.len() {
-            true => Err(errors.swap_remove(0)),
-            false => Ok(all),
-        }
     }
 }
 

@@ -49,7 +49,7 @@ impl ServiceController {
         let (mut found, failed) = ask_all(questions, future::pending).await;
         let failure = failed
             .first()
-            .map(|error| (error.to_string(), RetryAfter::by_cloud(error)));
+            .map(|it| (it.error().to_string(), RetryAfter::by_cloud(&it.why)));
         for MadeFor { key, uid, .. } in &found {
             let is_it = |service: &Arc<Service>| service.metadata.uid.as_ref() == Some(uid);
             let service = self.services.get(key).filter(is_it);
