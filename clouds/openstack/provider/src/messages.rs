@@ -56,8 +56,8 @@ bowline_plan::events! {
         "Octavia made a port for a load balancer that is not there, as it leaves one when it refuses a creation. The port has an address of the subnet. It may be of an earlier try for this Service or of another cluster, so Bowline leaves it, and makes the Service's load balancer empty first, then part by part.",
         "If nothing needs the port, delete it: `openstack port delete`.";
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
-        "The node selector leaves out every Node, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
-        "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, or look at their addresses.";
+        "The node selector leaves out every Node that may be a member, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
+        "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, look for the taint ToBeDeletedByClusterAutoscaler on those that have them, or look at their addresses.";
     NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
         "Nodes have no address in the subnet that the members are in. The load balancer may not reach them, and where Bowline manages security groups, their ports do not get the group.",
         "Where member-subnet-id names that subnet, in cloud.conf or on the Service: give the servers of the nodes a port in it, or correct it. Else set it to the subnet of the nodes.";

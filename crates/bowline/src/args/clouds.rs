@@ -46,6 +46,15 @@ pub(super) fn read(flags: &Flags, checks: &mut Checks<'_>) -> Vec<CloudOptions> 
     let files: Vec<(String, String)> = files
         .filter_map(|entry| of_cloud("cloud-config", "PATH", entry, &names, checks))
         .collect();
+    if let Some((_, (cloud, _))) = files
+        .iter()
+        .enumerate()
+        .find(|(at, (cloud, _))| files[..*at].iter().any(|(other, _)| other == cloud))
+    {
+        checks.fault(format!(
+            "--cloud-config gives {cloud} two files: name each cloud once"
+        ));
+    }
     let classes = flags.list("load-balancer-class");
     let classes: Vec<(String, String)> = classes
         .iter()

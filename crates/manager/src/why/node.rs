@@ -206,6 +206,10 @@ fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
             "a Node that is ready is never deleted: look for the instance, also in other projects. If it is gone and something else runs the \
              kubelet, or its ID has changed, drain the Node and delete it",
         ),
+        (true, false, _) if node.is_excluded_from_lifecycle() => (
+            Warning,
+            "the manager never deletes it, by its label: take the label off, or delete the Node",
+        ),
         (true, false, _) => (
             Warning,
             "the manager deletes it by itself when the cloud has proved that its instance is gone",

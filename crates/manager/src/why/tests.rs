@@ -393,6 +393,9 @@ fn a_node_that_is_ready_and_has_no_instance_is_never_said_to_be_deleted() {
     node.readiness = Readiness::NotReady;
     let remedy = of_answer(&node, &Shown::of(Some(&gone))).unwrap().remedy;
     assert!(remedy.contains("deletes it by itself"), "{remedy}");
+    node.labels = Labels::from_iter([(keys::LABEL_EXCLUDE_FROM_LIFECYCLE, "")]);
+    let remedy = of_answer(&node, &Shown::of(Some(&gone))).unwrap().remedy;
+    assert!(remedy.contains("take the label off"), "{remedy}");
 }
 
 /// Its status may be what the manager may not write.

@@ -87,6 +87,10 @@ fn what_two_clouds_claim_and_what_names_no_cloud_is_refused() {
             "names \"openstack\" twice",
         ),
         (&["--cloud-provider=openstack,"], "has an empty name"),
+        (
+            &["--cloud-config=openstack=/a,openstack=/b"],
+            "--cloud-config gives openstack two files",
+        ),
     ] {
         let faults = wrong_of_several(words);
         assert!(faults.iter().any(|it| it.contains(fault)), "{faults:?}");

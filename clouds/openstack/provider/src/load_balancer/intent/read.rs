@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::{Service, ServiceSpec};
+use bowline_cloud_provider::keys::{LABEL_EXCLUDE_FROM_BALANCERS, TAINT_TO_BE_DELETED};
 use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
 use bowline_openstack_client::{
     KeyKind, ListenerAttributes, LoadBalancerId, MonitorType, NewMonitor, PoolProtocol,
@@ -268,7 +269,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
     }
     if wanted.nodes.is_empty() && !wanted.all_nodes.is_empty() {
         wanted.notes.push(NO_VALID_NODES.note(format!(
-            "no Node has the labels of {selector:?}, so the load balancer has no members ({}, or node-selector in cloud.conf)",
+            "no Node that may be a member has the labels of {selector:?}, so the load balancer has no members ({}, or node-selector in cloud.conf). Nodes that are being deleted, that have the taint {TAINT_TO_BE_DELETED} of the cluster autoscaler or the label {LABEL_EXCLUDE_FROM_BALANCERS}, may be none",
             keys::NODE_SELECTOR.key
         )));
     }

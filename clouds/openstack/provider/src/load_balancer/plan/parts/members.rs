@@ -27,15 +27,19 @@ impl PartsPlan<'_> {
                 ..wanted.clone()
             }
         };
-        let drained = port
-            .drained
-            .iter()
-            .filter(|_| self.weighs(pool))
-            .filter_map(|drained| {
-                let there = there.iter().find(|there| is_at(there, drained))?;
-                Some(without_new_connections(there, drained))
-            });
-        wanted.iter().map(with).chain(drained).collect()
+        let mut members: Vec<NewMember> = wanted.iter().map(with).collect();
+        // A member that still serves is better than none: what a person set to weight 0 does not.
+        let serves = members.iter().any(|member| member.settings.weight != Some(0));
+        let drained = port.drained.iter().filter(|_| self.weighs(pool));
+        let drained = drained.filter_map(|drained| {
+            let there = known.clone().find(|there| is_at(there, drained))?;
+            Some(match serves {
+                true => without_new_connections(there, drained),
+                false => with(drained),
+            })
+        });
+        members.extend(drained);
+        members
     }
 
     /// Whether a member of weight 0 gets no new connections, as far as the load balancer's provider is known: `ovn` forwards to it as to any
@@ -198,11 +202,13 @@ impl PartsPlan<'_> {
         if !is_complete || !shown.iter().all(|(there, _)| is_as_wanted(there)) {
             return Some(list(members.to_vec()));
         }
-        let moving: Vec<&NewMember> = shown
+        let mut moving: Vec<&NewMember> = shown
             .iter()
             .map(|(there, _)| there)
             .filter(|there| is_moving(there))
             .collect();
+        // Those that serve nobody first, so that the half that stays serves.
+        moving.sort_by_key(|there| there.settings.weight != Some(0));
         let (leaving, _) = moving.split_at(moving.len().div_ceil(2));
         let stays = |wanted: &&NewMember| leaving.iter().all(|there| place(there) != place(wanted));
         (!leaving.is_empty()).then(|| list(members.iter().filter(stays).cloned().collect()))
