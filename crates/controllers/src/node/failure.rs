@@ -4,6 +4,7 @@ use bowline_cloud_provider::{AbsenceProof, CloudError, ErrorKind, Node};
 use bowline_kube_io::KubeError;
 
 use super::intent::IntentError;
+use crate::events;
 use crate::queue::RetryAfter;
 
 /// Why a Node could not be initialised.
