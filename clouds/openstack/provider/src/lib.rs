@@ -41,6 +41,7 @@ pub mod provider_id;
 mod routes;
 mod start;
 
+pub use bowline_openstack_client::CallObserver;
 pub use bowline_openstack_client::Client;
 pub use config::{
     ClassOptions, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions, NodeOptions,

@@ -119,7 +119,7 @@ fn described() -> BTreeMap<String, Family> {
 /// The series of OpenStack appear with the first call, and with the first load balancer.
 fn count_once(metrics: &bowline_openstack::Metrics) {
     let took = std::time::Duration::ZERO;
-    metrics.called("loadbalancer_list", took, true);
+    bowline_openstack::CallObserver::observe(metrics, "loadbalancer_list", took, true);
     metrics.reconciled(ReconcileKind::Ensure, took, true);
 }
 
