@@ -8,7 +8,7 @@ use bowline_kube_io::{Kube, KubeError, PROGRAM, SeenLease};
 use jiff::{SignedDuration, Timestamp};
 
 use super::kubernetes::permitted;
-use super::managers::{Found, Leader};
+use super::managers::{self, Found, Leader};
 use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
@@ -35,6 +35,16 @@ pub(super) struct Leadership {
 }
 
 impl Leadership {
+    /// Whether a manager in Go leads, by the lease.
+    pub(super) fn is_of_go(&self) -> bool {
+        self.program == Some(Program::Go)
+    }
+
+    /// Whether no process of this program leads, as far as the lease tells.
+    pub(super) fn is_unled(&self) -> bool {
+        self.is_of_go() || self.host.is_none() && self.check.outcome == Outcome::Failed
+    }
+
     pub(super) fn leader(&self) -> Leader<'_> {
         Leader {
             host: self.host.as_deref(),
@@ -62,6 +72,9 @@ pub(super) async fn check(
     let Some(kube) = kube else {
         return leadership;
     };
+    if leadership.check.outcome == Outcome::Failed && leadership.host.is_none() {
+        leadership.check = managers::idle::told(leadership.check, kube, found, &leadership.lease).await;
+    }
     let namespace = own.map_or(NAMESPACE, |it| &it.namespace);
     let question = ("list", LEASES, "leases", namespace, None);
     let held = permitted(kube, question, kube.held_leases(namespace)).await;
@@ -85,19 +98,21 @@ async fn own_lease(
     nodes: &[Arc<Node>],
     found: Option<&Found>,
 ) -> Leadership {
+    let election = patient.config.election.as_ref();
+    let own = election.map(|it| format!("{}/{}", it.namespace, it.name));
+    let own = own.unwrap_or_default();
     let nobody = |check| Leadership {
         check,
         host: None,
-        lease: String::new(),
+        lease: own.clone(),
         program: None,
     };
-    let Some(ElectionConfig { namespace, name, .. }) = &patient.config.election else {
+    let Some(ElectionConfig { namespace, name, .. }) = election else {
         return nobody(LEASE.ok("there is no election: --leader-elect=false"));
     };
     let Some(kube) = kube else {
         return nobody(LEASE.skipped("the API server does not answer"));
     };
-    let own = format!("{namespace}/{name}");
     let place = format!("lease {own}");
     let lease = match timed(kube.shown_lease(namespace, name)).await {
         None => {
@@ -175,7 +190,7 @@ async fn own_lease(
     }
 }
 
-const PODS: &str = "see what `a manager runs` says below, and the log of the manager's pods";
+const PODS: &str = "see what `doctor` says in `a manager runs`, and the log of the manager's pods";
 
 /// The API group of leases.
 const LEASES: &str = "coordination.k8s.io";
