@@ -268,7 +268,8 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let mut objects = objects(patient, kube, version).await;
     progress.is_at("looking for the managers of the cluster");
     let found = managers::find(kube).await;
-    let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
+    let events = events(kube, None).await;
+    let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
     objects.is_unled = leadership.is_unled();
     let works = managers::check(patient, found.as_ref(), leadership.leader());
     checks.extend([leadership.check, works]);
@@ -302,7 +303,6 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         true => comparison::plans(&patient.cloud, &objects, now).await,
         false => None,
     };
-    let events = events(kube, None).await;
     let load_balancer = provider.and_then(CloudProvider::load_balancer);
     let known = now.map(|now| known(patient, &objects, now, &events, load_balancer.as_deref()));
     let planned = plans.as_deref().unwrap_or_default();

@@ -29,7 +29,7 @@ pub use node::{Shown, of_answer, of_node};
 pub use render::{render_json, render_text};
 
 /// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
-const RECENT: SignedDuration = SignedDuration::from_mins(20);
+pub(crate) const RECENT: SignedDuration = SignedDuration::from_mins(20);
 
 /// What is told of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]

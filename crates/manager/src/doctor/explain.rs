@@ -54,7 +54,8 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         }
     }
     let found = managers::find(kube).await;
-    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
+    let of_services = events(kube, None).await;
+    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
     objects.is_unled = leads.is_unled();
     let works = managers::check(patient, found.as_ref(), leads.leader());
     patient.progress.is_at("asking for the manager's permissions");

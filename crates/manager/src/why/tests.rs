@@ -61,6 +61,7 @@ fn event(object: &str, reason: &str, message: &str, last: &str) -> SeenEvent {
         message: message.to_owned(),
         count: 7,
         last: last.parse().unwrap(),
+        process: String::new(),
     }
 }
 
