@@ -57,7 +57,8 @@ fn tell(mut check: Check, all: &[Idle<'_>]) -> Check {
         ),
         None => format!(
             "read its log: kubectl -n {namespace} logs {name}. `{REFUSED}` there says that the API server does not take its token; a log that \
-             stands still, that the process hangs. In both cases delete the pod, and another one takes its place: {again}"
+             stands still, that the process hangs. In both cases delete the pod, and another one takes its place: {again}. Where \
+             there is no answer for the log, its Node does not answer: look at that"
         ),
     };
     let names = some_of(all.iter().map(|it| it.pod.metadata.name.clone()));
