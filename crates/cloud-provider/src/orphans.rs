@@ -5,6 +5,7 @@
 //!
 //! | what is seen | standing |
 //! | --- | --- |
+//! | the name of another cluster where names count, and a Service that lives here; no Service names it or shows its address | another cluster's |
 //! | a Service that asks for a load balancer, or for its removal, has its UID on it, or its name where names count | in use |
 //! | a living Service names it, or its status shows the address | in use |
 //! | the UID or the name of another cluster | another cluster's |
@@ -178,6 +179,14 @@ impl Judge {
         }
     }
 
+    /// The name on an object that this cluster does not have.
+    fn another_name<'a>(&self, cluster: OfCluster<'a>) -> Option<&'a str> {
+        match cluster {
+            OfCluster::Marks(_, name) => name.filter(|name| !self.cluster_names.iter().any(|it| it == name)),
+            OfCluster::This(_) | OfCluster::Nothing(_) => None,
+        }
+    }
+
     /// Whose an object is, and why: made for `owner`, as `by` tells, such as `its tags`. `by_name`: a Service of this name has it
     /// whatever its UID.
     #[must_use]
@@ -193,10 +202,21 @@ impl Judge {
             .key
             .as_ref()
             .filter(|key| by_name && self.names.contains(key));
-        if self.uids.contains(&owner.uid) || is_named.is_some() {
+        let is_asked_for = self.uids.contains(&owner.uid) || is_named.is_some();
+        let is_shown = self.claims.is_recorded(traces.id) || self.claims.is_held(traces, "");
+        // A cloud that finds what it made by the cluster's name as well finds nothing of another name.
+        let other = by_name.then(|| self.another_name(cluster)).flatten();
+        if let Some(other) = other.filter(|_| is_asked_for && !is_shown) {
+            let why = format!(
+                "{by} name another cluster, of the name {other}, and {owner}, which lives here, too: unless both clusters have such a Service, \
+                 --cluster-name was {other} before"
+            );
+            return (Standing::AnotherClusters, why);
+        }
+        if is_asked_for {
             return (Standing::InUse, format!("{owner} asks for it"));
         }
-        if self.claims.is_recorded(traces.id) || self.claims.is_held(traces, "") {
+        if is_shown {
             return (
                 Standing::InUse,
                 "a Service names it or shows its address".to_owned(),
@@ -328,5 +348,79 @@ impl ServicesView for GoneCluster {
 
     fn cluster_uid(&self) -> Option<String> {
         self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ServiceClasses, ServiceList};
+
+    /// The manager was started with another `--cluster-name`, and a cloud that goes by it finds nothing of what it made before.
+    #[test]
+    fn what_bears_another_cluster_name_and_a_service_that_lives_here_is_told_and_is_never_an_orphan() {
+        let service = |name: &str, id: &str| -> Arc<Service> {
+            let metadata = serde_json::json!({
+                "namespace": "default", "name": name, "uid": format!("uid-{name}"), "annotations": { "id": id },
+            });
+            let service = serde_json::json!({ "metadata": metadata, "spec": { "type": "LoadBalancer" } });
+            Arc::new(serde_json::from_value(service).unwrap())
+        };
+        let services = vec![service("web", "lb-1"), service("api", "lb-2")];
+        let facts = OrphanFacts {
+            services: Arc::new(ServiceList {
+                classes: ServiceClasses::all_of(&services),
+                services,
+            }),
+            nodes: Arc::new([]),
+            cluster: Arc::new(ClusterFacts {
+                name: "staging".to_owned(),
+                uid: None,
+                server_version: None,
+                holder: String::new(),
+            }),
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let judge = Judge::new(&facts, None, &[], |service| {
+            crate::facts::annotation(service, "id").map(str::to_owned)
+        });
+        let judged = |id: &str, name: &str, uid: &str, cluster: &str, by_name| {
+            let owner = Owner {
+                uid: uid.to_owned(),
+                key: Some(ServiceKey::new("default", name)),
+                ..Owner::default()
+            };
+            let traces = Traces {
+                id,
+                ..Traces::default()
+            };
+            judge.judge(
+                &traces,
+                &owner,
+                by_name,
+                OfCluster::Marks(None, Some(cluster)),
+                "its name",
+            )
+        };
+        let (standing, why) = judged("old", "web", "uid-web", "prod", true);
+        assert_eq!(standing, Standing::AnotherClusters, "{why}");
+        assert!(
+            why.contains("of the name prod") && why.contains("lives here, too"),
+            "{why}"
+        );
+        let (standing, why) = judged("old", "web", "", "prod", true);
+        assert_eq!(standing, Standing::AnotherClusters, "{why}");
+        for (id, name, cluster, by_name) in [
+            ("lb-1", "web", "prod", true),
+            ("old", "web", "staging", true),
+            ("old", "web", "prod", false),
+        ] {
+            assert_eq!(
+                judged(id, name, "uid-web", cluster, by_name).0,
+                Standing::InUse,
+                "{id} {name} {cluster}"
+            );
+        }
+        assert!(!judged("old", "gone", "", "prod", true).1.contains("lives here"));
     }
 }

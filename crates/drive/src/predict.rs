@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bowline_cloud_provider::{
     DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts,
 };
-use bowline_plan::{PlanReport, Refusal, ReportedOutcome, ReportedWave, Shown, StepView};
+use bowline_plan::{AddressChange, PlanReport, Refusal, ReportedOutcome, ReportedWave, Shown, StepView};
 use futures::future::BoxFuture;
 
 use crate::{Driven, Hooks, Mode, drive};
@@ -30,8 +30,10 @@ pub async fn predict_session(
     let mut ailments = Vec::new();
     let mut shown = Shown::default();
     let mut is_settled_without_address = false;
+    let mut address_change = None;
     let outcome = match session {
         Ok(mut session) => {
+            let before = facts::published_addresses(&session.facts().service);
             let driven = drive(&mut *session, Mode::Predict, &predicting, &mut false).await;
             ailments = session.ailments();
             shown = session.shown();
@@ -41,6 +43,9 @@ pub async fn predict_session(
             match driven {
                 Ok(Driven::Settled(status, _)) => {
                     is_settled_without_address = session.facts().is_wanted && status.ingress.is_empty();
+                    if session.facts().is_wanted && status.ingress.iter().all(|it| it.hostname.is_none()) {
+                        address_change = AddressChange::between(&before, &addresses(&status));
+                    }
                     ReportedOutcome::Settled {
                         publishes: published(session.facts(), &status),
                     }
@@ -61,9 +66,11 @@ pub async fn predict_session(
     let outcome = match outcome {
         // Nobody can predict what the cloud chooses.
         ReportedOutcome::Settled { .. } if is_settled_without_address && report.has_changes() => {
-            ReportedOutcome::Settled {
-                publishes: vec!["the address that the cloud assigns".to_owned()],
+            let publishes = vec!["the address that the cloud assigns".to_owned()];
+            if let Some(change) = &mut address_change {
+                change.to.clone_from(&publishes);
             }
+            ReportedOutcome::Settled { publishes }
         }
         outcome => outcome,
     };
@@ -75,6 +82,7 @@ pub async fn predict_session(
         outcome,
         ailments,
         shown,
+        address_change,
         ..report
     }
 }
@@ -82,11 +90,7 @@ pub async fn predict_session(
 /// What would be changed in the Service's status and finalizers at the end, in words.
 fn published(facts: &ServiceFacts, status: &LoadBalancerStatus) -> Vec<String> {
     let shown = facts::published_addresses(&facts.service);
-    let wanted: Vec<String> = status
-        .ingress
-        .iter()
-        .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
-        .collect();
+    let wanted = addresses(status);
     let mut words = Vec::new();
     match (shown == wanted, wanted.is_empty()) {
         (true, _) => {}
@@ -97,6 +101,13 @@ fn published(facts: &ServiceFacts, status: &LoadBalancerStatus) -> Vec<String> {
         words.push("no finalizer".to_owned());
     }
     words
+}
+
+fn addresses(status: &LoadBalancerStatus) -> Vec<String> {
+    let entries = status.ingress.iter();
+    entries
+        .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
+        .collect()
 }
 
 /// The report in the making.

@@ -141,6 +141,7 @@ impl EventSink {
         let writer = EventWriter {
             kube,
             host: host.into(),
+            process: None,
             receiver,
             pending,
             correlator: Correlator::default(),
@@ -247,12 +248,22 @@ impl Recorder {
 pub struct EventWriter {
     kube: Kube,
     host: String,
+    /// Which process it is, if that is told besides.
+    process: Option<String>,
     receiver: mpsc::Receiver<Occurrence>,
     pending: Arc<watch::Sender<usize>>,
     correlator: Correlator,
 }
 
 impl EventWriter {
+    /// The same, with the name that this process has in leases: `reportingInstance` of its events, by which those of two processes on one
+    /// computer are told apart.
+    #[must_use]
+    pub fn of_process(mut self, holder: impl Into<String>) -> Self {
+        self.process = Some(holder.into());
+        self
+    }
+
     /// Writes events, one after the other, until all sinks and recorders are gone and nothing is left. Where the API server asks to
     /// wait, the events of that namespace do, for it may be the bound of that namespace alone.
     ///
@@ -395,7 +406,7 @@ impl EventWriter {
                 Method::POST,
                 folder,
                 JSON,
-                &wire::event(occurrence, entry, &self.host),
+                &wire::event(occurrence, entry, &self.host, self.process.as_deref()),
             )
         };
         let kube = occurrence.writer.as_ref().unwrap_or(&self.kube);

@@ -32,6 +32,8 @@ pub struct SeenEvent {
     pub count: u32,
     /// When it was recorded last.
     pub last: Timestamp,
+    /// The process that wrote it, as its lease names it, or its computer; empty if it does not say.
+    pub process: String,
 }
 
 /// A lease with a holder.
@@ -123,6 +125,8 @@ struct Event {
     #[serde(deserialize_with = "lenient")]
     event_time: Option<Timestamp>,
     #[serde(deserialize_with = "lenient")]
+    reporting_instance: String,
+    #[serde(deserialize_with = "lenient")]
     metadata: Created,
 }
 
@@ -148,6 +152,7 @@ impl Event {
             message: self.message,
             count: self.count.max(1),
             last: last.or(self.metadata.creation_timestamp).unwrap_or_default(),
+            process: self.reporting_instance,
         }
     }
 }

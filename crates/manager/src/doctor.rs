@@ -217,6 +217,8 @@ struct Objects {
     cluster: Arc<ClusterFacts>,
     /// Which Services are served.
     classes: ServiceClasses,
+    /// Whether no process of this program leads; known when the lease is read.
+    is_unled: bool,
 }
 
 impl Objects {
@@ -263,10 +265,12 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         checks.splice(0..0, cloud::refused(error));
     }
     let provider = patient.cloud.provider();
-    let objects = objects(patient, kube, version).await;
+    let mut objects = objects(patient, kube, version).await;
     progress.is_at("looking for the managers of the cluster");
     let found = managers::find(kube).await;
-    let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
+    let events = events(kube, None).await;
+    let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
+    objects.is_unled = leadership.is_unled();
     let works = managers::check(patient, found.as_ref(), leadership.leader());
     checks.extend([leadership.check, works]);
     progress.is_at("asking for the manager's permissions");
@@ -299,7 +303,6 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         true => comparison::plans(&patient.cloud, &objects, now).await,
         false => None,
     };
-    let events = events(kube, None).await;
     let load_balancer = provider.and_then(CloudProvider::load_balancer);
     let known = now.map(|now| known(patient, &objects, now, &events, load_balancer.as_deref()));
     let planned = plans.as_deref().unwrap_or_default();
@@ -370,6 +373,8 @@ fn known<'a>(
         classes: &objects.classes,
         endpoints: None,
         routes: gives_networks(patient).then_some(&patient.config.settings.routes),
+        services: objects.services(),
+        is_unled: objects.is_unled,
     }
 }
 
@@ -416,6 +421,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
             services: None,
             cluster: cluster(patient, None, None),
             classes: patient.config.service_classes.clone(),
+            is_unled: false,
         };
     };
     let (nodes, services) = (
@@ -431,6 +437,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
         services: Some(services),
         cluster: cluster(patient, uid, version),
         classes: patient.config.service_classes.clone(),
+        is_unled: false,
     }
 }
 

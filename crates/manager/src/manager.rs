@@ -195,6 +195,7 @@ impl Process {
         gauges::show(probes, &identities.process(), &nodes, &services);
 
         let (events, writer) = EventSink::channel(identities.process(), manager.identity.host.as_str());
+        let writer = writer.of_process(manager.identity.holder.as_str());
         tasks.spawn(EVENTS, writer.run());
 
         let mut process = Self {

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts};
+use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts, Standing};
 use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceList, ServicesView,
-    Unanswered, facts,
+    CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceKey, ServiceList,
+    ServicesView, Unanswered, facts,
 };
 use bowline_drive::orphans::{Planned, Removal, find};
 use bowline_drive::{Driven, Lanes};
@@ -263,6 +263,20 @@ pub(crate) fn services(services: Vec<Arc<Service>>) -> Arc<dyn ServicesView> {
         classes: ServiceClasses::all_of(&services),
         services,
     })
+}
+
+/// Whether something that bears the name of another cluster was made for a Service that lives here, as its marks prove: this cluster had
+/// that name. Two clusters may well have Services of one name.
+pub(crate) fn is_of_this_cluster(
+    found: &Found,
+    services: &[Arc<Service>],
+    cluster_uid: Option<&str>,
+) -> bool {
+    let has_uid = |it: &Arc<Service>| it.metadata.uid.as_ref() == Some(&found.owner.uid);
+    let has_name = |it: &Arc<Service>| found.owner.key.as_ref() == Some(&ServiceKey::of(it));
+    let is_here = cluster_uid.is_some() && found.cluster_uid.as_deref() == cluster_uid;
+    found.standing == Standing::AnotherClusters
+        && services.iter().any(|it| has_uid(it) || is_here && has_name(it))
 }
 
 /// What was found both times as it is now.

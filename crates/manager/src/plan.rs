@@ -106,6 +106,8 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         events: &events,
         endpoints: None,
         routes: None,
+        services: &[],
+        is_unled: false,
     };
     for report in reports {
         let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;

@@ -17,6 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::outcome::Outcome;
 
+mod addresses;
 mod causes;
 mod members;
 pub(crate) mod node;
@@ -28,7 +29,7 @@ pub use node::{Shown, of_answer, of_node};
 pub use render::{render_json, render_text};
 
 /// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
-const RECENT: SignedDuration = SignedDuration::from_mins(20);
+pub(crate) const RECENT: SignedDuration = SignedDuration::from_mins(20);
 
 /// What is told of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,6 +122,10 @@ pub struct Known<'a> {
     pub events: &'a [SeenEvent],
     /// Which Services are served.
     pub classes: &'a ServiceClasses,
+    /// All Services: two may show one address. Empty if they are not known.
+    pub services: &'a [Arc<Service>],
+    /// Whether no process of this program leads, so nothing is made.
+    pub is_unled: bool,
     /// The pods behind the Service that is asked about; `None` if they are not known.
     pub endpoints: Option<&'a Endpoints>,
     /// What pod networks and routes go by; `None`: the manager has nothing to do with them.
@@ -270,6 +275,11 @@ impl<'a> Failure<'a> {
             "" => format!("{LAST_TRY}failed"),
             reason => format!("{LAST_TRY}{reason}"),
         }
+    }
+
+    /// Whether a cloud that answers says that it may be over.
+    fn may_be_over(&self) -> bool {
+        self.is_unauthenticated() || matches!(self.reason, "failed" | "throttled")
     }
 
     /// Whether the cloud did not take the manager's credentials.
@@ -429,7 +439,8 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         // The cloud takes the credentials of this command, which has just asked it.
         let is_answered = report.is_some_and(|it| !matches!(it.outcome, ReportedOutcome::Failed { .. }));
         let remedy = match failure.is_unauthenticated() && is_answered {
-            true => OLDER_CREDENTIALS,
+            true if failure.has_lasted(known.now) => OLDER_CREDENTIALS,
+            true => TAKEN_BY_NOW,
             false => failure.remedy(known.now),
         };
         let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), remedy);
@@ -437,7 +448,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
         why.causes.push(cause);
-        "the manager tries again by itself, and at once when the Service changes".clone_into(&mut why.next);
+        let next = match failure.may_be_over() && is_answered {
+            true => {
+                "the cloud answers this command now. The manager tries again by itself, within 5 min of its last try, and at once when the Service changes"
+            }
+            false => "the manager tries again by itself, and at once when the Service changes",
+        };
+        next.clone_into(&mut why.next);
     }
     let key = ServiceKey::of(service).to_string();
     if let Some(report) = report {
@@ -446,6 +463,10 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         of_report(&mut why, report, failure.as_ref(), is_warned);
         members::of_zone(&mut why, report.shown.zone.as_deref(), known);
     }
+    if known.classes.is_wanted(service) {
+        addresses::of_addresses(&mut why, service, report, known);
+    }
+    known.tell_unled(&mut why, addresses::DIFFERS);
     let noted = report.into_iter().flat_map(|report| &report.notes);
     let noted: Vec<&str> = noted.map(|note| note.reason).collect();
     let is_told = |it: &SeenEvent| {
@@ -464,6 +485,11 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
 /// What to do where the cloud refuses the manager's credentials and takes those of this command.
 const OLDER_CREDENTIALS: &str = "the cloud takes the credentials that this command has, so the pods run with older ones: whoever runs the manager \
     restarts them (kubectl rollout restart); see docs/guides/rotate-credentials.md";
+
+/// The same where that is so for less time than the manager waits between two tries.
+const TAKEN_BY_NOW: &str = "the cloud takes the credentials that this command has: if the manager has the same by now, nobody has to do anything. If \
+    it stays, its pods run with older ones: whoever runs the manager restarts them (kubectl rollout restart); see \
+    docs/guides/rotate-credentials.md";
 
 /// What to do about an address that is not in the status.
 const UNPUBLISHED: &str = "whoever owns the Service sees who takes the address out of its status, such as a GitOps tool, a restore or a script \
@@ -536,7 +562,7 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
                 publishes.join(", ")
             );
             why.causes.push(Cause::new(
-                "service.not-published",
+                addresses::UNPUBLISHED,
                 Outcome::Warning,
                 text,
                 UNPUBLISHED,
@@ -559,7 +585,7 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
             };
             let text = format!("the load balancer is not as the Service asks: {headline}");
             why.causes
-                .push(Cause::new("service.differs", Outcome::Warning, text, remedy));
+                .push(Cause::new(addresses::DIFFERS, Outcome::Warning, text, remedy));
             next.clone_into(&mut why.next);
         }
         _ => {}
@@ -592,6 +618,12 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
 }
 
 impl<'a> Known<'a> {
+    /// What only waits for a manager that leads waits for more than that where none does.
+    fn tell_unled(&self, why: &mut Why, id: &str) {
+        let causes = why.causes.iter_mut().filter(|it| self.is_unled && it.id == id);
+        causes.for_each(|it| UNLED.clone_into(&mut it.remedy));
+    }
+
     fn is_recent(&self, event: &SeenEvent) -> bool {
         self.now.duration_since(event.last) < RECENT
     }
@@ -619,6 +651,9 @@ impl<'a> Known<'a> {
         Cause::new(format!("{EVENT}{}", event.reason), Outcome::Warning, text, remedy)
     }
 }
+
+/// What to do about what waits for a manager that leads.
+const UNLED: &str = "nobody makes it before a process of Bowline leads: `doctor` says who does, in `a process leads` and `a manager runs`";
 
 /// What to do about an answer of the cloud that is a failure.
 pub(crate) fn remedy_of_error(error: &CloudError) -> &'static str {

@@ -19,6 +19,7 @@ mod answer;
 mod diff;
 mod event;
 mod failure;
+mod moved;
 mod pairs;
 mod render;
 mod series;
@@ -28,6 +29,7 @@ pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
 pub use failure::{Class, Classified, speaks_of_limit};
+pub use moved::AddressChange;
 pub use pairs::Pairs;
 pub use render::{
     Ailment, PlanReport, ReportedOutcome, ReportedStep, ReportedWave, Shown, render_json, render_text,

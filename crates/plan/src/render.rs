@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::{Impact, Note, Refusal, StepView};
+use crate::{AddressChange, Impact, Note, Refusal, StepView};
 
 /// Everything that would be done for one object, wave by wave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,6 +28,9 @@ pub struct PlanReport {
     /// What the load balancer is like by now; nothing where steps would change it.
     #[serde(skip)]
     pub shown: Shown,
+    /// Which addresses the Service loses by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_change: Option<AddressChange>,
 }
 
 /// What a load balancer shows of itself, for people.
@@ -111,6 +114,7 @@ impl PlanReport {
             last_try: None,
             ailments: Vec::new(),
             shown: Shown::default(),
+            address_change: None,
         }
     }
 
@@ -120,15 +124,14 @@ impl PlanReport {
         words::of(self)
     }
 
-    /// The worst impact of all steps.
+    /// The worst impact of all steps; an address that goes is the worst of all.
     #[must_use]
     pub fn impact(&self) -> Impact {
-        self.waves
-            .iter()
-            .flat_map(|wave| &wave.steps)
-            .map(|step| step.impact)
-            .max()
-            .unwrap_or_default()
+        if self.address_change.is_some() {
+            return Impact::Major;
+        }
+        let steps = self.waves.iter().flat_map(|wave| &wave.steps);
+        steps.map(|step| step.impact).max().unwrap_or_default()
     }
 
     /// Whether applying the plan would change anything.
@@ -169,8 +172,10 @@ impl PlanReport {
             ReportedOutcome::Failed { .. } => "no plan could be made",
             ReportedOutcome::NotServed { .. } => "not for this manager",
         };
-        match (done, &self.outcome) {
-            (None, _) => rest.to_owned(),
+        let follow = self.address_change.as_ref();
+        let follow = follow.map_or(String::new(), |it| format!(", clients have to follow: {it}"));
+        match (done.map(|done| done + &follow), &self.outcome) {
+            (None, _) => rest.to_owned() + &follow,
             (Some(done), ReportedOutcome::Settled { .. } | ReportedOutcome::NotServed { .. }) => done,
             (Some(done), ReportedOutcome::Waiting { .. }) => format!("{done}; then the cloud is busy"),
             (Some(done), ReportedOutcome::Refused { .. }) => format!("{done}; the rest is {rest}"),
@@ -337,7 +342,28 @@ mod tests {
             last_try: None,
             ailments: Vec::new(),
             shown: Shown::default(),
+            address_change: None,
         }
+    }
+
+    /// The steps that make another address harm nobody; that it is another one does.
+    #[test]
+    fn an_address_that_goes_is_an_impact_of_its_own() {
+        let change = AddressChange::between(&["192.0.2.1".to_owned()], &["203.0.113.7".to_owned()]);
+        let mut report = PlanReport {
+            address_change: change,
+            ..report()
+        };
+        report.waves.pop();
+        assert_eq!(
+            report.headline(),
+            "1 step, impact major, clients have to follow: 192.0.2.1 becomes 203.0.113.7"
+        );
+        report.waves.clear();
+        assert_eq!(
+            report.headline(),
+            "no steps in the cloud, clients have to follow: 192.0.2.1 becomes 203.0.113.7"
+        );
     }
 
     #[test]

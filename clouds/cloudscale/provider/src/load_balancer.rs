@@ -216,7 +216,7 @@ impl Reconciler for Balancers {
                 ),
                 is_total,
                 remedy: match is_total {
-                    true => "whoever owns the project looks at the load balancer at cloudscale.ch, and asks the cloud's support to repair it; or deletes it, so that the manager makes another one",
+                    true => "whoever owns the project looks at the load balancer at cloudscale.ch, and asks the cloud's support to repair it; or deletes it, so that the manager makes another one: that has another address, unless the Service asks for this one by a floating IP or by VIP addresses, and clients have to follow",
                     false => "",
                 },
             });

@@ -166,6 +166,7 @@ mod tests {
             last_try: None,
             ailments: Vec::new(),
             shown: Default::default(),
+            address_change: None,
         }
     }
 

@@ -17,7 +17,12 @@ pub(super) fn namespace(object: &ObjectRef) -> &str {
 }
 
 /// The object that is created for the first of a series.
-pub(super) fn event<'a>(occurrence: &'a Occurrence, entry: &'a Entry, host: &'a str) -> impl Serialize + 'a {
+pub(super) fn event<'a>(
+    occurrence: &'a Occurrence,
+    entry: &'a Entry,
+    host: &'a str,
+    process: Option<&'a str>,
+) -> impl Serialize + 'a {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Event<'a> {
@@ -85,7 +90,7 @@ pub(super) fn event<'a>(occurrence: &'a Occurrence, entry: &'a Entry, host: &'a 
             host,
         },
         reporting_component: occurrence.component,
-        reporting_instance: host,
+        reporting_instance: process.unwrap_or(host),
         first_timestamp: whole_seconds(entry.first),
         last_timestamp: whole_seconds(entry.last),
         count: entry.count,

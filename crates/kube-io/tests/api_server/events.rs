@@ -93,6 +93,21 @@ async fn an_event_looks_like_that_of_a_go_manager() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_names_the_process_that_wrote_it() {
+    let api = server();
+    let kube = client(&api);
+    let (sink, writer) = EventSink::channel(kube.clone(), "host-1");
+    tokio::spawn(writer.of_process("host-1_7").run());
+    let node = ObjectRef::from(&Node::named("a"));
+    sink.recorder("cloud-node-controller")
+        .record(&node, NoteKind::Normal, "Synced", "m");
+    assert_eq!(sink.drain(MINUTE).await, 0);
+    let seen = kube.events_about("Node", None).await.unwrap();
+    assert_eq!(seen[0].process, "host-1_7");
+    assert_eq!(api.objects("Event")[0]["source"]["host"], "host-1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_event_is_counted_up_in_place() {
     let written = Written::start();
     written.say("m");

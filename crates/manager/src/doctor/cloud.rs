@@ -380,7 +380,7 @@ pub(super) async fn left_behind(
     let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
         return Some(LEFT_BEHIND.skipped("Services are not read"));
     };
-    let mut unread = Vec::new();
+    let (mut unread, mut renamed) = (Vec::new(), Vec::new());
     let mut look = async |services: &[Arc<Service>]| {
         let facts = OrphanFacts {
             services: orphans::services(services.to_vec()),
@@ -388,9 +388,12 @@ pub(super) async fn left_behind(
             cluster: Arc::clone(&objects.cluster),
             now: kube.clock().now(),
         };
-        let (mut left, _, unanswered) = find(&load_balancer, &facts, too_late).await?;
+        let (mut left, others, unanswered) = find(&load_balancer, &facts, too_late).await?;
         // Where a manager does not succeed with what it gives back by itself, what is billed tells of it.
         left.retain(|(group, _)| group.iter().any(|it| it.standing == Standing::Orphan));
+        let uid = facts.services.cluster_uid().or_else(|| facts.cluster.uid.clone());
+        renamed = others;
+        renamed.retain(|it| orphans::is_of_this_cluster(it, services, uid.as_deref()));
         unread = unanswered;
         Ok::<_, CloudError>(left)
     };
@@ -419,6 +422,15 @@ pub(super) async fn left_behind(
     let where_not = where_not.map(|cloud| format!(", not looked for in {cloud}"));
     let where_not: String = where_not.collect();
     let unasked = unasked(services, &objects.classes, load_balancer.annotations());
+    if left.is_empty() && !renamed.is_empty() {
+        let lines = renamed.iter().map(|it| format!("{it}: {}", it.why));
+        let seen = format!(
+            "{} bear the name of another cluster and the marks of a Service here{where_not}",
+            renamed.len()
+        );
+        let lines = lines.chain(unasked).collect();
+        return Some(LEFT_BEHIND.warning(seen, RENAMED).with(some_lines(lines)));
+    }
     match (left.is_empty(), unasked.is_empty(), unread.first()) {
         (true, true, None) => return Some(LEFT_BEHIND.ok("`orphans` finds nothing")),
         (true, true, Some(_)) => {
@@ -434,6 +446,7 @@ pub(super) async fn left_behind(
         }
         (false, ..) => {}
     }
+    let renamed = renamed.iter().map(|it| format!("{it}: {}", it.why));
     let lines = left.iter().map(|(group, _)| {
         let owner = group.first().map(|it| it.owner.to_string());
         format!(
@@ -448,9 +461,14 @@ pub(super) async fn left_behind(
                 format!("{}, and no manager deletes one by itself{where_not}", left.len()),
                 "see `orphans`, which deletes them with --delete; a copy of this cluster, or the one that this is a copy of, may use them",
             )
-            .with(some_lines(lines.chain(unasked).collect())),
+            .with(some_lines(lines.chain(renamed).chain(unasked).collect())),
     )
 }
+
+/// What to do about what was made under another name of this cluster.
+const RENAMED: &str = "if --cluster-name was changed by mistake, set it back: a Service whose load balancer is found by its name alone gets another \
+    one, with another address. If the new name is to stay, whoever owns the project deletes what stands here when nobody goes by its address any \
+    more: no manager does";
 
 /// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class, and a note
 /// of it, this manager, which serves only some, does not know whether it was itself. And those that went on to another class.

@@ -54,7 +54,9 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         }
     }
     let found = managers::find(kube).await;
-    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
+    let of_services = events(kube, None).await;
+    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
+    objects.is_unled = leads.is_unled();
     let works = managers::check(patient, found.as_ref(), leads.leader());
     patient.progress.is_at("asking for the manager's permissions");
     let provider = patient.cloud.provider();
@@ -111,15 +113,16 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                     &next,
                 );
             }
-            for check in [&works, &leads.check] {
-                if check.outcome == Outcome::Failed {
-                    let cause = Cause::new(
-                        check.topic.id,
-                        Outcome::Failed,
-                        check.seen.clone(),
-                        check.remedy.clone(),
+            // Pods that do not run are why nobody leads, and stand before it.
+            for check in [&leads.check, &works] {
+                let is_of_go = leads.is_of_go() && check.topic.id == works.topic.id;
+                if check.outcome == Outcome::Failed || check.outcome == Outcome::Warning && is_of_go {
+                    let (seen, remedy) = (check.seen.clone(), check.remedy.clone());
+                    let cause = Cause::new(check.topic.id, check.outcome, seen, remedy);
+                    why.first(
+                        cause,
+                        "nothing that can be relied on, until one manager of Bowline leads",
                     );
-                    why.first(cause, "nothing that can be relied on, until one manager leads");
                 }
             }
             if let Some(cause) = managers::older_credentials(found.as_ref()) {

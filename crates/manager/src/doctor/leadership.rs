@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
+use bowline_controllers::events::EVENTS;
 use bowline_kube_io::rbac::NAMESPACE;
-use bowline_kube_io::{Kube, KubeError, PROGRAM, SeenLease};
+use bowline_kube_io::{Kube, KubeError, PROGRAM, SeenEvent, SeenLease};
 use jiff::{SignedDuration, Timestamp};
 
 use super::kubernetes::permitted;
-use super::managers::{Found, Leader};
+use super::managers::{self, Found, Leader};
 use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
+use crate::why::RECENT;
 
 pub(super) static LEASE: Topic = Topic::new(
     Category::Kubernetes,
@@ -35,6 +37,16 @@ pub(super) struct Leadership {
 }
 
 impl Leadership {
+    /// Whether a manager in Go leads, by the lease.
+    pub(super) fn is_of_go(&self) -> bool {
+        self.program == Some(Program::Go)
+    }
+
+    /// Whether no process of this program leads, as far as the lease tells.
+    pub(super) fn is_unled(&self) -> bool {
+        self.is_of_go() || self.host.is_none() && self.check.outcome == Outcome::Failed
+    }
+
     pub(super) fn leader(&self) -> Leader<'_> {
         Leader {
             host: self.host.as_deref(),
@@ -50,18 +62,22 @@ pub(super) fn now(kube: &Kube) -> Timestamp {
     kube.time_there().unwrap_or_else(|| kube.clock().now())
 }
 
-/// Who leads, and whether somebody leads besides.
+/// Who leads, and whether somebody leads besides, or works without leading as the events of Services tell.
 pub(super) async fn check(
     patient: &Patient<'_>,
     kube: Option<&Kube>,
     nodes: &[Arc<Node>],
     found: Option<&Found>,
+    events: &[SeenEvent],
 ) -> Leadership {
     let own = patient.config.election.as_ref();
     let mut leadership = own_lease(patient, kube, nodes, found).await;
     let Some(kube) = kube else {
         return leadership;
     };
+    if leadership.check.outcome == Outcome::Failed && leadership.host.is_none() {
+        leadership.check = managers::idle::told(leadership.check, kube, found, &leadership.lease).await;
+    }
     let namespace = own.map_or(NAMESPACE, |it| &it.namespace);
     let question = ("list", LEASES, "leases", namespace, None);
     let held = permitted(kube, question, kube.held_leases(namespace)).await;
@@ -75,6 +91,10 @@ pub(super) async fn check(
         .filter(|it| !is_of_another_cloud(managers, namespace, name, it));
     if leadership.check.outcome != Outcome::Skipped {
         leadership.check = judge_others(leadership.check, name, rivals, now(kube));
+        let lease = held.iter().find(|it| Some(it.name.as_str()) == name);
+        if let Some(lease) = lease {
+            leadership.check = judge_unelected(leadership.check, lease, &held, events, now(kube));
+        }
     }
     leadership
 }
@@ -85,19 +105,21 @@ async fn own_lease(
     nodes: &[Arc<Node>],
     found: Option<&Found>,
 ) -> Leadership {
+    let election = patient.config.election.as_ref();
+    let own = election.map(|it| format!("{}/{}", it.namespace, it.name));
+    let own = own.unwrap_or_default();
     let nobody = |check| Leadership {
         check,
         host: None,
-        lease: String::new(),
+        lease: own.clone(),
         program: None,
     };
-    let Some(ElectionConfig { namespace, name, .. }) = &patient.config.election else {
+    let Some(ElectionConfig { namespace, name, .. }) = election else {
         return nobody(LEASE.ok("there is no election: --leader-elect=false"));
     };
     let Some(kube) = kube else {
         return nobody(LEASE.skipped("the API server does not answer"));
     };
-    let own = format!("{namespace}/{name}");
     let place = format!("lease {own}");
     let lease = match timed(kube.shown_lease(namespace, name)).await {
         None => {
@@ -175,7 +197,7 @@ async fn own_lease(
     }
 }
 
-const PODS: &str = "see what `a manager runs` says below, and the log of the manager's pods";
+const PODS: &str = "see what `doctor` says in `a manager runs`, and the log of the manager's pods";
 
 /// The API group of leases.
 const LEASES: &str = "coordination.k8s.io";
@@ -249,6 +271,60 @@ fn judge_others<'a>(
                   other's work";
     LEASE.failed(seen, remedy).with(others)
 }
+
+/// Within this time after a change of leaders the one before has ended, whatever it had under way and whatever its clock says.
+const HANDED_OVER: SignedDuration = SignedDuration::from_secs(60);
+
+/// Processes that work and hold no lease: they run without an election. No lease and no pod need tell of one, but its events do, and name it
+/// as a lease would.
+fn judge_unelected(
+    check: Check,
+    lease: &SeenLease,
+    held: &[SeenLease],
+    events: &[SeenEvent],
+    now: Timestamp,
+) -> Check {
+    let is_process = |name: &str| {
+        name.rsplit_once('_')
+            .is_some_and(|(_, random)| random.len() == UUID)
+    };
+    let is_holder = |name: &str| held.iter().any(|it| it.record.holder == name);
+    let since = lease.record.acquire_time.unwrap_or(now) + HANDED_OVER;
+    let is_beside = |it: &&SeenEvent| {
+        is_process(&it.process)
+            && !is_holder(&it.process)
+            && it.last > since
+            && now.duration_since(it.last) < RECENT
+            && EVENTS.iter().any(|known| known.reason == it.reason)
+    };
+    let mut last: Vec<&SeenEvent> = Vec::new();
+    // The newest stand last.
+    for event in events.iter().rev().filter(is_beside) {
+        if !last.iter().any(|it| it.process == event.process) {
+            last.push(event);
+        }
+    }
+    if last.is_empty() {
+        return check;
+    }
+    let lines = last.iter().map(|it| {
+        let age = now.duration_since(it.last).as_secs().max(0);
+        format!(
+            "process {}: {} of {}, {age} s ago",
+            it.process, it.reason, it.object
+        )
+    });
+    let seen = format!(
+        "{}; another process works besides, and holds no lease",
+        check.seen
+    );
+    let remedy = "stop it: it runs with --leader-elect=false, on the computer whose name stands before the last _, in a pod or outside of the cluster. Two \
+                  managers undo each other's work. If it was stopped since, wait: events are judged for 20 min";
+    LEASE.failed(seen, remedy).with(lines.collect())
+}
+
+/// The length of the random part in the name of a process.
+const UUID: usize = 36;
 
 /// `now` is by the API server's clock, `here` by that of this computer.
 fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp, here: Timestamp) -> Check {
@@ -450,6 +526,48 @@ mod tests {
             assert_eq!(check.outcome, outcome, "{renewed:?}");
             assert!(check.seen.contains(words), "{}", check.seen);
         }
+    }
+
+    #[test]
+    fn a_process_that_works_and_holds_no_lease_is_told_by_its_events() {
+        let now: Timestamp = "2026-01-01T00:30:00Z".parse().unwrap();
+        let process = |number: u8| format!("vm_00000000-0000-4000-8000-00000000000{number}");
+        let lease = SeenLease {
+            name: "ours".to_owned(),
+            record: LeaseRecord {
+                holder: process(1),
+                acquire_time: Some("2026-01-01T00:20:00Z".parse().unwrap()),
+                ..LeaseRecord::default()
+            },
+            writer: None,
+            written: None,
+        };
+        let event = |process: &str, reason: &str, last: &str| SeenEvent {
+            object: "default/two".to_owned(),
+            is_warning: false,
+            reason: reason.to_owned(),
+            message: String::new(),
+            count: 1,
+            last: last.parse().unwrap(),
+            process: process.to_owned(),
+        };
+        let judged = |events: &[SeenEvent]| {
+            let held = std::slice::from_ref(&lease);
+            judge_unelected(LEASE.ok("it is held"), &lease, held, events, now)
+        };
+        const DONE: &str = "EnsuredLoadBalancer";
+        const LATE: &str = "2026-01-01T00:29:15Z";
+        let quiet = [
+            event(&process(1), DONE, LATE),
+            event("vm", DONE, LATE),
+            event(&process(2), "ScalingReplicaSet", LATE),
+            event(&process(2), DONE, "2026-01-01T00:20:05Z"),
+        ];
+        assert_eq!(judged(&quiet), LEASE.ok("it is held"));
+        let check = judged(&[event(&process(2), DONE, LATE)]);
+        assert_eq!(check.outcome, Outcome::Failed);
+        let line = format!("process {}: {DONE} of default/two, 45 s ago", process(2));
+        assert_eq!(check.details, [line]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who works here: the managers that are deployed, how their pods are, and whether two of them undo each other's work.
 
+pub(super) mod idle;
 mod said;
 
 use std::collections::BTreeMap;
@@ -135,16 +136,9 @@ fn judge(
         faults.extend(older.map(|(text, remedy)| (Outcome::Warning, text, remedy)));
     }
     of_several(managers, leader, &mut faults);
-    if leader.program == Some(Program::Go)
-        && !managers
-            .iter()
-            .any(|it| it.program == Program::Go && leads(it, leader))
-    {
-        faults.push((
-            Outcome::Warning,
-            "the process that leads is a Go manager, by the managed fields of its lease".to_owned(),
-            STOP_GO.to_owned(),
-        ));
+    let is_known = |it: &Deployed| it.program == Program::Go && leads(it, leader);
+    if leader.program == Some(Program::Go) && !managers.iter().any(is_known) {
+        faults.push(of_go(managers, leader));
     }
     faults.sort_by_key(|(outcome, ..)| std::cmp::Reverse(*outcome));
     let names: Vec<String> = managers.iter().take(NAMED).map(short).collect();
@@ -179,6 +173,44 @@ fn leads(manager: &Deployed, leader: Leader<'_>) -> bool {
 /// What to do about a Go manager that leads.
 const STOP_GO: &str = "if Bowline is to work here, change the image of that manager to Bowline's, or stop it (`kubectl scale`, or delete its DaemonSet): \
     Bowline takes the lease over within seconds. What doctor says of steps to come is what Bowline would do";
+
+/// A Go manager leads, and no workload is one.
+fn of_go(managers: &[Deployed], leader: Leader<'_>) -> (Outcome, String, String) {
+    let host = leader.host.unwrap_or_default();
+    let is_old = |manager: &Deployed, pod: &Pod| {
+        let mut containers = pod.spec.containers.iter();
+        deployed::is_on(pod, host)
+            && containers.any(|it| it.name == manager.container.name && it.image != manager.container.image)
+    };
+    let mut leading = managers.iter().filter(|it| leads(it, leader));
+    let old = leading.find_map(|it| Some((it, it.pods.iter().find(|pod| is_old(it, pod))?)));
+    let Some((manager, pod)) = old else {
+        return (
+            Outcome::Warning,
+            "the process that leads is a Go manager, by the managed fields of its lease".to_owned(),
+            STOP_GO.to_owned(),
+        );
+    };
+    let Pod { metadata, spec, .. } = pod;
+    let mut containers = spec.containers.iter();
+    let image = containers.find(|it| it.name == manager.container.name);
+    (
+        Outcome::Warning,
+        format!(
+            "pod {}{} leads, which still has the image {}, a Go manager: {} has {} by now",
+            metadata.name,
+            on_node(pod),
+            image.map_or("", |it| &it.image),
+            manager.object(),
+            manager.container.image
+        ),
+        format!(
+            "delete that pod, and one of the new image takes its place: kubectl -n {} delete pod {}. If it stays an old one, the rollout is held up, \
+             as by the update strategy OnDelete (kubectl rollout status)",
+            metadata.namespace, metadata.name
+        ),
+    )
+}
 
 fn of_one(
     manager: &Deployed,

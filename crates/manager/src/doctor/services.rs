@@ -149,6 +149,8 @@ mod tests {
             classes: ServiceClasses::upstream(),
             endpoints: None,
             routes: None,
+            services: &[],
+            is_unled: false,
         }
     }
 

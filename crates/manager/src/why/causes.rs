@@ -62,6 +62,14 @@ pub const CAUSES: &[(&str, &str)] = &[
         "the Node has neither a provider ID nor the taint",
     ),
     ("object.missing", "there is no such object"),
+    (
+        "service.address-changes",
+        "the Service loses an address that it shows: clients have to follow",
+    ),
+    (
+        "service.address-shared",
+        "another Service shows the same address with the same port",
+    ),
     ("service.differs", "the load balancer is not as the Service asks"),
     (
         "service.finalizer-of-another",

@@ -266,6 +266,7 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
         ));
     }
     why.causes.extend(of_answer(node, shown));
+    known.tell_unled(&mut why, "node.waits");
     if node.provider_id.is_none() && !node.is_uninitialized() {
         let text = "it has neither a provider ID nor the taint, so no controller looks at it";
         why.causes.push(Cause::new(

@@ -177,11 +177,12 @@ async fn what_is_explained_tells_who_leads_and_what_the_last_try_met() {
             .collect::<Vec<_>>()
     };
     for index in 0..3 {
+        // A cause stands before what follows from it.
+        assert!(texts(index)[0].starts_with("there is no manager"), "{all:?}");
         assert!(
-            texts(index)[0].ends_with("is not there: no process has led yet"),
+            texts(index)[1].ends_with("is not there: no process has led yet"),
             "{all:?}"
         );
-        assert!(texts(index)[1].starts_with("there is no manager"), "{all:?}");
         assert_eq!(all[index].outcome(), Outcome::Failed);
     }
     // This provider makes no load balancers, which counts before all that was tried.

@@ -28,7 +28,7 @@ pub(super) struct Said {
 pub(super) const LOOKED_AT: usize = 4;
 
 /// Lines of a log that are read: what a program ends with is in the last ones.
-const LINES: usize = 20;
+pub(super) const LINES: usize = 20;
 
 /// Looks for the managers, and at what is said of those whose pods do not run.
 pub(in crate::doctor) async fn find(kube: Option<&Kube>) -> Option<Found> {

@@ -4,7 +4,7 @@ use super::said::last_words;
 use super::*;
 
 /// Where the container is as it should be.
-fn ready() -> Value {
+pub(super) fn ready() -> Value {
     json!({ "phase": "Running", "containerStatuses": [{ "name": "m", "ready": true }] })
 }
 
@@ -18,7 +18,7 @@ fn waiting(reason: &str, message: &str, ended: Option<(i32, &str)>) -> Value {
     json!({ "phase": "Pending", "containerStatuses": [status] })
 }
 
-fn pod(name: &str, node: &str, status: Value) -> Pod {
+pub(super) fn pod(name: &str, node: &str, status: Value) -> Pod {
     serde_json::from_str(
         &json!({
             "metadata": { "namespace": "kube-system", "name": name },
@@ -293,6 +293,31 @@ fn a_go_manager_that_leads_is_told() {
             .seen
             .contains("by the managed fields of its lease")
     );
+}
+
+/// Half an upgrade: the workload has the new image, and one of its pods does not.
+#[test]
+fn an_old_pod_with_a_go_image_that_leads_is_named() {
+    let old = "quay.io/cloudscalech/cloudscale-cloud-controller-manager:1.3.0";
+    let mut pods = [pod("ccm-new", "c1", ready()), pod("ccm-old", "c1", ready())];
+    for (pod, image) in pods.iter_mut().zip(["bowline/bowline:v0.1.0", old]) {
+        pod.spec.containers = serde_json::from_value(json!([{ "name": "m", "image": image }])).unwrap();
+    }
+    let ccm = manager("ccm", Program::Bowline, &[], &pods);
+    let leader = Leader {
+        program: Some(Program::Go),
+        ..at("c1")
+    };
+    let check = judged(&[ccm], leader);
+    assert_eq!(check.outcome, Outcome::Warning);
+    assert!(
+        check.seen.starts_with(&format!(
+            "pod ccm-old on c1 leads, which still has the image {old}"
+        )),
+        "{check:?}"
+    );
+    assert!(check.remedy.contains("delete pod ccm-old"), "{check:?}");
+    assert!(!check.remedy.contains("DaemonSet"), "{check:?}");
 }
 
 #[test]

@@ -168,8 +168,8 @@ pub(super) fn managers() -> Vec<Case> {
                     b.world.pass_lease().await;
                 })
             },
-            "which is longer than it lasts: nobody leads",
-            "the log of the manager's pods",
+            "which is longer than it lasts: nobody leads, although it is ready",
+            "its Node does not answer",
         ),
         (
             "a second manager has another lease",
