@@ -212,6 +212,17 @@ impl ServiceController {
         }
     }
 
+    /// Somebody is served by now though the sync goes on: from here on a change of the Nodes is followed, and one that came since it
+    /// began.
+    pub(super) fn is_served_by(&self, key: &ServiceKey, nodes: &Arc<[Arc<Node>]>) {
+        let identities = self.identities(nodes);
+        let is_behind = identities != self.nodes_of_key(key).identities;
+        self.tracked(key, |tracked| tracked.nodes = Some(identities));
+        if is_behind && self.provider.load_balancer.follows_nodes() {
+            self.enqueue(key, Causes::NODES);
+        }
+    }
+
     /// The Nodes changed under a balancer that does not follow them: that is an update as others are, with nothing to do.
     pub(super) fn update_nothing(&self, key: &ServiceKey, identities: &NodeIdentities) {
         let is_news = self.tracked(key, |tracked| {

@@ -194,6 +194,9 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let base = self.base(&before, write);
             let written = self.controller.write_service(&base, write).await;
             tracked(&|it| it.written(write, written.is_ok()));
+            if written.is_ok() && matches!(write, KubeWrite::PublishStatus(_)) {
+                self.controller.is_served_by(self.key, &before.nodes);
+            }
             lock(facts).service = Arc::new(match written {
                 // The watch has yet to tell that it is gone.
                 Err(KubeError::NotFound(_)) if !before.is_wanted => as_written(service, write),

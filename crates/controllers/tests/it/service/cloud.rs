@@ -79,6 +79,8 @@ pub(super) struct State {
     pub(super) does_without_annotations: bool,
     /// Shows the address before anything else that comes after the creation.
     pub(super) shows_early: bool,
+    /// Has a job under way then that never ends.
+    pub(super) hangs_when_shown: bool,
     /// Clears `spec.loadBalancerIP` before a balancer goes.
     pub(super) clears_address: bool,
     /// Setting the nodes of a balancer takes so many steps in one wave, one after the other; none is one.
@@ -348,6 +350,10 @@ impl Reconciler for Cloud {
                     nodes: intent.nodes.clone(),
                 }))
             }
+            (true, Some(_)) if state.hangs_when_shown && intent.is_shown => Answer::Wait {
+                after: Duration::from_secs(2),
+                reason: "a job".into(),
+            },
             (true, Some(_)) if !intent.is_marked => one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(
                 vec![(MARK.into(), Some("yes".into()))],
             ))),

@@ -349,6 +349,24 @@ async fn nodes_that_change_during_a_sync_that_fails_are_followed_at_once() {
     assert!(world.cloud.calls("read web").len() > reads);
 }
 
+/// One part of a new Service may never be done.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_shown_before_its_sync_ends_follows_the_nodes() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.shows_early = true;
+        cloud.hangs_when_shown = true;
+    });
+    let uid = world.add_service("web");
+    world.until("it is shown", |w| w.address("web").is_some()).await;
+    world.add_node("b");
+    world.pass(seconds(10)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    world.api.delete("Node", "", "a");
+    world.pass(seconds(10)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["b"]);
+}
+
 /// Whatever fails: an intent that is refused, a read of the cloud, or the status that a policy denies.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_fails_keeps_its_pauses_though_the_nodes_are_others_than_when_it_settled() {
