@@ -131,6 +131,8 @@ pub enum PowerState {
     On,
     /// It is powered off: its Node gets the shutdown taint.
     Off,
+    /// The cloud says that it failed. It may run all the same: its Node is treated as that of one that runs, and people are told.
+    Failed,
 }
 
 /// Why it is certain that an instance is gone, in words: what was asked and what was answered.

@@ -260,7 +260,7 @@ impl NodeLifecycleController {
             self.count(answer.as_ref());
             let seen = match &answer {
                 Some(Ok(InstanceAnswer::Present(instance))) => match instance.power {
-                    PowerState::On => Seen::Running,
+                    PowerState::On | PowerState::Failed => Seen::Running,
                     PowerState::Off => Seen::Off,
                 },
                 Some(Ok(InstanceAnswer::Absent(proof))) => {

@@ -265,6 +265,17 @@ pub struct ContainerState {
     pub waiting: Option<Stopped>,
     /// It has ended.
     pub terminated: Option<Stopped>,
+    /// It runs.
+    pub running: Option<Running>,
+}
+
+/// A container that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Running {
+    /// Since when.
+    #[serde(deserialize_with = "lenient")]
+    pub started_at: Option<Timestamp>,
 }
 
 /// Why a container does not run.

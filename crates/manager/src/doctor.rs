@@ -23,8 +23,9 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
     CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service,
-    ServiceClasses, ServiceKey, ServiceList,
+    ServiceClasses, ServiceKey, ServiceList, facts,
 };
+use bowline_controllers::advice;
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
 use jiff::Timestamp;
@@ -34,11 +35,13 @@ use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 use crate::manifest;
 pub use crate::outcome::Outcome;
-use crate::why::{Known, Unserved};
+use crate::why::{Known, TRIED_WITHIN, Unserved, some_of};
 
 pub use before::examine_before;
 pub use explain::{Target, explain};
-pub use report::{Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_text};
+pub use report::{
+    Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_short, render_text,
+};
 
 /// How long one question may take, its retries included. A person waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -62,6 +65,7 @@ pub const TOPICS: &[&Topic] = &[
     &nodes::OWNERS,
     &nodes::INSTANCES,
     &nodes::INITIALIZED,
+    &nodes::BALANCED,
     &services::READ,
     &services::SETTLED,
     &comparison::AS_ASKED,
@@ -233,6 +237,18 @@ impl Objects {
             .unwrap_or_default()
     }
 
+    /// Whether the objects show that the manager gets nowhere with what it was given: the cloud refuses its login, or Nodes wait too long.
+    fn are_stuck(&self, kube: Option<&Kube>) -> bool {
+        let is_refused = |service: &Arc<Service>| {
+            facts::trouble(service).is_some_and(|it| it.message.contains(advice::UNAUTHENTICATED))
+        };
+        let is_late = |node: &Arc<Node>| {
+            let age = kube.map(|kube| kube.clock().now().duration_since(node.created));
+            node.is_uninitialized() && age.is_some_and(|age| age > TRIED_WITHIN)
+        };
+        self.services().iter().any(is_refused) || self.nodes().iter().any(is_late)
+    }
+
     fn are_services_read(&self) -> bool {
         matches!(self.services, Some(Ok(_)))
     }
@@ -265,12 +281,18 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("looking for the managers of the cluster");
     let found = managers::find(kube).await;
     let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
-    let works = managers::check(patient, found.as_ref(), leadership.leader());
-    checks.extend([leadership.check, works]);
+    let works = managers::check(
+        patient,
+        found.as_ref(),
+        leadership.leader(),
+        objects.are_stuck(kube),
+    );
+    let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");
     checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
+    // A cause before what follows from it: a manager that may not, or does not run, does not lead.
+    checks.extend([works, leadership.check]);
     checks.push(writes::check(patient, kube, &objects, found.as_ref()).await);
-    let place_of_clocks = checks.len();
     progress.is_at("asking the cloud about instances and load balancers");
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
@@ -300,6 +322,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let load_balancer = provider.and_then(CloudProvider::load_balancer);
     let known = now.map(|now| known(patient, &objects, now, &events, load_balancer.as_deref()));
     let planned = plans.as_deref().unwrap_or_default();
+    checks.push(nodes::left_out(plans.as_deref(), unserved.is_some()));
     let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
         objects.services.as_ref(),
@@ -347,7 +370,7 @@ fn unserved(patient: &Patient<'_>) -> Option<Unserved> {
 }
 
 fn known<'a>(
-    patient: &Patient<'_>,
+    patient: &'a Patient<'_>,
     objects: &'a Objects,
     now: Timestamp,
     events: &'a [SeenEvent],
@@ -362,6 +385,10 @@ fn known<'a>(
             .map(LoadBalancer::node_set),
         load_balancer,
         unserved: unserved(patient),
+        cluster_cidrs: match &patient.config.settings.routes {
+            routes if routes.is_wanted => routes.cluster_cidrs.as_deref().unwrap_or_default(),
+            _ => &[],
+        },
         events,
         classes: &objects.classes,
         endpoints: None,
@@ -456,7 +483,9 @@ fn no_answer() -> String {
 /// What to do where the API server does not let objects be read.
 fn unread(error: &KubeError) -> &'static str {
     match error {
-        KubeError::Forbidden(_) => "apply the manager's ClusterRole and its ClusterRoleBinding again",
+        KubeError::Forbidden(_) => {
+            "ask with an administrator's kubeconfig; if the account that asks is the manager's, apply its ClusterRole and its ClusterRoleBinding again"
+        }
         _ => "look at the API server",
     }
 }
@@ -469,19 +498,8 @@ fn took(time: Duration) -> String {
     }
 }
 
-/// How many names are told; the rest is counted.
+/// How many lines are told; the rest is counted.
 const NAMED: usize = 10;
-
-/// The first names and how many more there are.
-fn some_of(names: impl IntoIterator<Item = String>) -> String {
-    let mut names = names.into_iter();
-    let mut text = names.by_ref().take(NAMED).collect::<Vec<_>>().join(", ");
-    let rest = names.count();
-    if rest > 0 {
-        text.push_str(&format!(" and {rest} more"));
-    }
-    text
-}
 
 /// The first lines and how many more there are.
 fn some_lines(lines: Vec<String>) -> Vec<String> {
@@ -495,11 +513,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_names_are_told_and_the_rest_is_counted() {
+    fn ten_lines_are_told_and_the_rest_is_counted() {
         let names = |count: usize| (1..=count).map(|index| format!("n{index}"));
-        assert_eq!(some_of(names(2)), "n1, n2");
-        assert!(some_of(names(10)).ends_with("n9, n10"));
-        assert!(some_of(names(12)).ends_with("n9, n10 and 2 more"));
         assert_eq!(some_lines(names(12).collect()).len(), 11);
         assert_eq!(some_lines(names(12).collect())[10], "and 2 more");
         assert_eq!(some_lines(names(3).collect()).len(), 3);

@@ -103,6 +103,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         node_set: None,
         load_balancer: None,
         unserved: None,
+        cluster_cidrs: &[],
         events: &events,
         endpoints: None,
     };

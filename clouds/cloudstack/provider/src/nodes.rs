@@ -304,6 +304,7 @@ impl InstanceDirectory for Instances {
     fn power(&self, instance: &VirtualMachine) -> PowerState {
         match instance.state {
             VmState::Stopped | VmState::Shutdown => PowerState::Off,
+            VmState::Error => PowerState::Failed,
             _ => PowerState::On,
         }
     }

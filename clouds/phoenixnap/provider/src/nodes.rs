@@ -130,6 +130,7 @@ impl InstanceDirectory for Servers {
     fn power(&self, server: &Server) -> PowerState {
         match server.status {
             ServerStatus::PoweredOff => PowerState::Off,
+            ServerStatus::Error => PowerState::Failed,
             ServerStatus::Reserved if self.reserved_is_shut_down => PowerState::Off,
             _ => PowerState::On,
         }

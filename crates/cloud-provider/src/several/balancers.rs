@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_plan::Refusal;
+use bowline_plan::{EventSpec, Refusal};
 use futures::future::{self, BoxFuture, FutureExt as _};
 
 use super::session::{InTurn, Part};
@@ -337,6 +337,12 @@ impl LoadBalancer for Balancers {
 
     fn may_lead_to(&self, service: &Service, node: &Node) -> bool {
         self.of(service).is_none_or(|cloud| cloud.is_near(node))
+    }
+
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        self.clouds
+            .iter()
+            .find_map(|cloud| cloud.load_balancer.event(reason))
     }
 
     fn drains(&self, service: &Service) -> bool {

@@ -82,7 +82,7 @@ pub(super) struct Answers {
     pub(super) listing: Result<Duration, CloudError>,
     /// What a cloud answers that refuses everything; the listing is that of the others.
     refused: Option<CloudError>,
-    /// The names of instances that no Node bears, looked for only if one waits for its instance by name.
+    /// The names of instances that no Node bears, or one whose own instance is not there; looked for only if an instance is missing.
     pub(super) unborne: Vec<String>,
 }
 
@@ -93,14 +93,21 @@ impl Answers {
     }
 }
 
-/// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it.
+/// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it; of one that has an
+/// ID, its own name, where another instance has it.
 pub(super) fn near<'a>(node: &Node, unborne: &'a [String]) -> Option<&'a str> {
     let names: Vec<&str> = unborne.iter().map(String::as_str).collect();
     let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let is_alike = |it: &&&str| label(it) == label(node.name.as_str());
     let alike = || names.iter().find(is_alike).copied();
     let near = || alike().or_else(|| meant(node.name.as_str(), &names));
-    node.provider_id.is_none().then(near).flatten()
+    match node.provider_id {
+        None => near(),
+        Some(_) => names
+            .iter()
+            .find(|it| it.eq_ignore_ascii_case(node.name.as_str()))
+            .copied(),
+    }
 }
 
 /// Asks about all Nodes at once, as the controllers do: those that wait for their cloud apart from the others, because what the
@@ -138,19 +145,19 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     };
     let answered = known.into_iter().zip(of_known);
     let of_nodes: Vec<_> = answered.chain(waiting.into_iter().zip(of_waiting)).collect();
-    let is_sought = |(node, answer): &(Arc<Node>, InstanceResult)| {
-        let is_missing = answer.as_ref().is_err_and(|it| it.kind() == ErrorKind::NotFound);
-        node.is_uninitialized() && node.provider_id.is_none() && is_missing
+    let is_missing = |(_, answer): &&(Arc<Node>, InstanceResult)| {
+        answer.as_ref().is_err_and(|it| it.kind() == ErrorKind::NotFound)
     };
     let mut unborne = Vec::new();
-    if of_nodes.iter().any(is_sought)
+    if of_nodes.iter().any(|it| is_missing(&it))
         && let Some((Ok(names), _)) = timed(instances.names()).await
     {
         unborne = names;
+        let borne = of_nodes.iter().filter(|it| !is_missing(it));
         unborne.retain(|name| {
-            !nodes
-                .iter()
-                .any(|node| node.name.as_str().eq_ignore_ascii_case(name))
+            !borne
+                .clone()
+                .any(|(node, _)| node.name.as_str().eq_ignore_ascii_case(name))
         });
     }
     Some(Answers {

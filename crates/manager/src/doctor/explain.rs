@@ -55,7 +55,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     }
     let found = managers::find(kube).await;
     let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
-    let works = managers::check(patient, found.as_ref(), leads.leader());
+    let works = managers::check(patient, found.as_ref(), leads.leader(), objects.are_stuck(kube));
     patient.progress.is_at("asking for the manager's permissions");
     let provider = patient.cloud.provider();
     let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;

@@ -41,8 +41,14 @@ pub(super) struct Leader<'a> {
 
 const INSTALL: &str = "install the manager: docs/guides/install.md has the manifests; without one, no Node is initialised and no Service gets an address";
 
-/// The check.
-pub(super) fn check(patient: &Patient<'_>, found: Option<&Found>, leader: Leader<'_>) -> Check {
+/// The check. `is_stuck`: the cloud refuses the login of the manager that runs, or Nodes wait too long, so what a process has not read yet
+/// is the cause.
+pub(super) fn check(
+    patient: &Patient<'_>,
+    found: Option<&Found>,
+    leader: Leader<'_>,
+    is_stuck: bool,
+) -> Check {
     let Some(found) = found else {
         return MANAGERS.skipped("the API server does not answer");
     };
@@ -51,7 +57,13 @@ pub(super) fn check(patient: &Patient<'_>, found: Option<&Found>, leader: Leader
             MANAGERS.skipped("the manager's role does not let it list pods: run doctor from a computer with an administrator's kubeconfig as well")
         }
         Err(error) => MANAGERS.skipped(format!("workloads and pods cannot be listed: {error}")),
-        Ok(managers) => judge(managers, &found.said, leader, patient.config.election.is_some()),
+        Ok(managers) => {
+            let mut check = judge(managers, &found.said, leader, patient.config.election.is_some());
+            if is_stuck && found.said.values().any(|it| !it.newer.is_empty()) {
+                check.outcome = Outcome::Failed;
+            }
+            check
+        }
     }
 }
 
@@ -221,6 +233,23 @@ fn of_one(
             outcome,
             format!("{} needs what does not exist in {}: {}", manager.object(), manager.namespace, absent.join(", ")),
             "apply all of the manifest, and make the Secret as the manual of the cloud says; or correct the name in the manifest".to_owned(),
+        ));
+    }
+    if let Some(said) = said.get(&manager.object()).filter(|it| !it.newer.is_empty()) {
+        faults.push((
+            Outcome::Warning,
+            format!(
+                "{} in {} was changed after pods of {} began: the process that runs there has what it was before, such as an old token",
+                said.newer.join(", "),
+                manager.namespace,
+                manager.object()
+            ),
+            format!(
+                "restart its pods: kubectl -n {} rollout restart {}/{}",
+                manager.namespace,
+                manager.kind.to_ascii_lowercase(),
+                manager.name
+            ),
         ));
     }
     // Whoever leads runs, whatever its kubelet says so far.

@@ -1,15 +1,18 @@
 //! Nodes: whose they are, whether they are initialised, and whether the cloud has instances for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys};
+use bowline_cloud_provider::plan::PlanReport;
+use bowline_cloud_provider::{
+    ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons,
+};
 use bowline_kube_io::KubeError;
 use jiff::{SignedDuration, Timestamp};
 
 use super::cloud::{Answers, near};
 use super::{Category, Check, Topic, some_lines, some_of, unread};
-use crate::why::node::{TWINS, without_cloud};
+use crate::why::node::{REBUILT, TWINS, without_cloud};
 use crate::why::of_answer;
 
 pub(super) static READ: Topic = Topic::new(
@@ -38,6 +41,13 @@ pub(super) static INITIALIZED: Topic = Topic::new(
     "nodes.initialized",
     "Nodes are initialised",
     "docs/runbooks/BowlineNodeNotInitialized.md",
+);
+
+pub(super) static BALANCED: Topic = Topic::new(
+    Category::Nodes,
+    "nodes.balanced",
+    "Nodes that may be members are members",
+    "docs/guides/troubleshoot.md#nodes",
 );
 
 /// After this time a Node does not wait any more: something is wrong. The alert has the same.
@@ -78,7 +88,7 @@ pub(super) fn checks(
     let (owners, instances) = match known {
         Some(answers) => (
             judge_owners(&answers.of_nodes),
-            judge_instances(&answers.of_nodes),
+            judge_instances(&answers.of_nodes, &answers.unborne),
         ),
         None => {
             let because = "the cloud does not list its instances";
@@ -105,6 +115,24 @@ pub(super) fn checks(
             is_initialised_here,
         ),
     ]
+}
+
+/// Which Nodes no load balancer leads to, by the plans of Services: told here once, and not with each of them.
+pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check {
+    let Some(plans) = plans.filter(|_| !is_unserved) else {
+        return BALANCED.skipped("no plan of a Service is made");
+    };
+    let notes = plans.iter().flat_map(|plan| &plan.notes);
+    let texts = notes
+        .filter(|note| note.reason == reasons::NODES_LEFT_OUT.0)
+        .map(|note| note.text.as_str());
+    let texts: BTreeSet<&str> = texts.collect();
+    if texts.is_empty() {
+        return BALANCED.ok("as far as plans of Services were made");
+    }
+    let lines = texts.into_iter().map(str::to_owned).collect();
+    let remedy = "the Services are served by the other Nodes. What keeps these out, `explain node/NAME` and the checks above say";
+    BALANCED.warning("not all", remedy).with(some_lines(lines))
 }
 
 type Answered = (Arc<Node>, InstanceResult);
@@ -180,7 +208,7 @@ fn judge_owners(answers: &[Answered]) -> Check {
 }
 
 /// Whether the cloud knows the instances.
-fn judge_instances(answers: &[Answered]) -> Check {
+fn judge_instances(answers: &[Answered], names: &[String]) -> Check {
     let of_ours = || answers.iter().filter(|(_, answer)| !is_foreign(answer));
     let count = of_ours().count();
     let names_of = |is: &dyn Fn(&Answered) -> bool| -> Vec<String> {
@@ -192,15 +220,30 @@ fn judge_instances(answers: &[Answered]) -> Check {
     let present = |power| {
         names_of(&|(_, answer)| matches!(answer, Ok(InstanceAnswer::Present(one)) if one.power == power))
     };
-    let (on, off) = (present(PowerState::On), present(PowerState::Off));
+    let (mut on, off) = (present(PowerState::On), present(PowerState::Off));
+    let broken = present(PowerState::Failed);
+    on.extend_from_slice(&broken);
     let seen = format!("{} of {count}", on.len() + off.len());
     let missing = names_of(&|(_, answer)| is_missing(answer));
     let mut lines = Vec::new();
     if !missing.is_empty() {
         lines.push(format!("not listed: {}", some_of(missing.clone())));
     }
+    let rebuilt = of_ours().filter(|(node, answer)| {
+        node.provider_id.is_some() && is_missing(answer) && near(node, names).is_some()
+    });
+    let rebuilt: Vec<String> = rebuilt.map(|(node, _)| node.name.to_string()).collect();
+    if !rebuilt.is_empty() {
+        lines.push(format!(
+            "an instance of the same name is there with another ID: {}: {REBUILT}",
+            some_of(rebuilt)
+        ));
+    }
     if !off.is_empty() {
         lines.push(format!("switched off: {}", some_of(off.clone())));
+    }
+    if !broken.is_empty() {
+        lines.push(format!("failed, as the cloud says: {}", some_of(broken)));
     }
     let mut errors = Vec::new();
     for (node, answer) in of_ours() {
@@ -227,8 +270,8 @@ fn judge_instances(answers: &[Answered]) -> Check {
     let check = if is_blind {
         INSTANCES.failed(
             seen,
-            "the credentials see none of the instances: are they of another project, account, zone or region? If not, delete the Nodes whose \
-             instances are gone",
+            "the credentials see none of the instances: are they of another project, account, zone or region? Then give the manager those of the \
+             right one. It deletes no Node meanwhile: delete none by hand either, unless the cloud itself shows that its instance is gone",
         )
     } else if waits {
         INSTANCES.failed(
@@ -247,9 +290,9 @@ fn judge_instances(answers: &[Answered]) -> Check {
             match of_ours().any(is_kept) {
                 true => {
                     "a Node that is ready is never deleted: look for its instance, also in other projects; if it is gone, drain the Node and delete it. \
-                     Start what is switched off"
+                     Start what is switched off, and look at what has failed in the cloud"
                 }
-                false => "a Node that is not ready is deleted when its cloud has proved that its instance is gone; start what is switched off",
+                false => "a Node that is not ready is deleted when its cloud has proved that its instance is gone; start what is switched off, and look at what has failed in the cloud",
             },
         )
     };
@@ -273,9 +316,18 @@ fn judge_waiting(
     let late = waiting.iter().filter(is_late).count();
     let mut oldest = waiting.to_vec();
     oldest.sort_by_key(|(node, _)| node.created);
-    let lines = oldest.iter().map(|(node, answer)| {
-        let why = of_answer(node, *answer, near(node, names)).map_or(String::new(), |cause| cause.text);
-        format!("{}, for {} min: {why}", node.name, age(node).as_mins().max(0))
+    // Those that wait for one reason are one line, with the time of the first.
+    let mut reasons: Vec<(String, Vec<&Node>)> = Vec::new();
+    for (node, answer) in oldest {
+        let why = of_answer(node, answer, near(node, names), now).map_or(String::new(), |cause| cause.text);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, nodes)) => nodes.push(node),
+            None => reasons.push((why, vec![node])),
+        }
+    }
+    let lines = reasons.iter().map(|(why, nodes)| {
+        let names = some_of(nodes.iter().map(|node| node.name.to_string()));
+        format!("{names}, for {} min: {why}", age(nodes[0]).as_mins().max(0))
     });
     let lines = some_lines(lines.collect());
     let seen = format!(
@@ -299,6 +351,7 @@ fn judge_waiting(
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::plan::Note;
     use bowline_cloud_provider::{CloudError, FoundBy, Instance, InstanceMetadata, Taint, TaintEffect};
 
     use super::*;
@@ -420,12 +473,29 @@ mod tests {
                 vec!["e: unreadable"],
             ),
         ] {
-            let check = judge_instances(&answers);
+            let check = judge_instances(&answers, &["Z".to_owned()]);
             assert_eq!((check.outcome, check.seen.as_str()), (outcome, seen));
             assert_eq!(check.details, details);
             let is_about_one = details.first().is_some_and(|it| it.starts_with("e: "));
             assert_eq!(check.remedy.contains("stands behind the name"), is_about_one);
         }
+    }
+
+    #[test]
+    fn nodes_that_are_left_out_are_told_once() {
+        let noted = |name: &str, text: &str| PlanReport {
+            notes: vec![Note::warning("NodesLeftOut", text)],
+            ..PlanReport::of_nothing(format!("default/{name}"))
+        };
+        let plans = [
+            noted("a", "not balanced over: n1"),
+            noted("b", "not balanced over: n1"),
+        ];
+        let check = left_out(Some(&plans), false);
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert_eq!(check.details, ["not balanced over: n1"]);
+        assert_eq!(left_out(Some(&[]), false).outcome, Outcome::Ok);
+        assert_eq!(left_out(None, false).outcome, Outcome::Skipped);
     }
 
     #[test]
@@ -450,6 +520,14 @@ mod tests {
             Outcome::Warning
         );
         assert_eq!(judge_waiting(&[], &[], now, true).outcome, Outcome::Ok);
+        let many: Vec<_> = (1..8)
+            .map(|index| node(&format!("n{index}"), "", Some("2026-01-01T00:25:00Z")))
+            .collect();
+        let many: Vec<(&Node, Option<&InstanceResult>)> = many.iter().map(|node| (&**node, None)).collect();
+        assert_eq!(
+            judge_waiting(&many, &[], now, true).details,
+            ["n1, n2, n3, n4, n5 and 2 more, for 5 min: the cloud does not list its instances"]
+        );
         let elsewhere = judge_waiting(&[(&late, Some(&missing))], &[], now, false);
         let remedy = elsewhere.remedy;
         assert!(remedy.contains("--controllers"), "{remedy}");

@@ -33,12 +33,14 @@ enum Whose {
     Own,
     /// Those of a ServiceAccount.
     Account(UserInfo),
+    /// Those of a ServiceAccount, which whoever asks may not ask for; his own say nothing of the manager.
+    Hidden(String),
 }
 
 impl Whose {
     async fn may(&self, kube: &Kube, question: &Question) -> Result<bool, KubeError> {
         match self {
-            Self::Own => kube.may(question).await,
+            Self::Own | Self::Hidden(_) => kube.may(question).await,
             Self::Account(user) => kube.may_somebody(user, question).await,
         }
     }
@@ -68,6 +70,11 @@ pub(super) async fn check(
         authorities: patient.lookup == Some(Lookup::Required),
     };
     let (whose, remark) = subject(patient, kube, found).await;
+    if let Whose::Hidden(account) = &whose {
+        return vec![PERMISSIONS.skipped(format!(
+            "the user of the kubeconfig may not ask for those of the ServiceAccount {account}: ask with an administrator's kubeconfig, or in the pod"
+        ))];
+    }
     let mut checks = vec![match answers(kube, &whose, asked).await {
         None => PERMISSIONS.failed(no_answer(), "look at the API server"),
         Some(answers) => judge(&PERMISSIONS, &answers, needs, &remark),
@@ -97,9 +104,9 @@ async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (
             Whose::Account(UserInfo::service_account(namespace, name)),
             format!("; asked for the ServiceAccount {namespace}/{name} of {of}"),
         ),
-        Some(_) => (
-            Whose::Own,
-            "; asked for the user of the kubeconfig, who may not ask for those of others: in the pod it is the manager's own".to_owned(),
+        Some((namespace, name, of)) => (
+            Whose::Hidden(format!("{namespace}/{name} of {of}")),
+            String::new(),
         ),
         None => (
             Whose::Own,
@@ -175,7 +182,7 @@ async fn answers(kube: &Kube, whose: &Whose, asked: Vec<Question>) -> Option<Ans
 /// The ServiceAccounts of single controllers. Only who may ask for others can tell: to ask as one of them takes a token of its, and to
 /// make one is a write.
 async fn of_accounts(kube: &Kube, whose: &Whose, needed: &[Part], named: &Named, needs: Needs) -> Check {
-    if matches!(whose, Whose::Own) {
+    if !matches!(whose, Whose::Account(_)) {
         return ACCOUNTS.skipped(
             "not asked under --use-service-account-credentials; ask with `kubectl auth can-i --list \
              --as=system:serviceaccount:kube-system:node-controller`, and the same for the others",

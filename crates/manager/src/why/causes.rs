@@ -33,13 +33,26 @@ pub const CAUSES: &[(&str, &str)] = &[
         "node.no-network",
         "the condition NetworkUnavailable is True: the pods of the Node are not reached",
     ),
+    (
+        "node.instance-failed",
+        "the cloud says that the instance has failed",
+    ),
     ("node.no-instance", "the cloud has no instance for the Node"),
+    ("node.not-ready", "the instance runs, and the Node is not ready"),
     ("node.off", "the instance is switched off"),
     (
         "node.provided-ip",
         "the instance has not the address that the kubelet was given",
     ),
+    (
+        "node.rebuilt",
+        "the instance of the Node's name has another ID than the Node",
+    ),
     ("node.shared-provider-id", "several Nodes have one provider ID"),
+    (
+        "node.taint-returns",
+        "the Node was initialised, and something puts the taint back",
+    ),
     ("node.waits", "the instance is there, and the Node still waits"),
     (
         "node.without-provider-id",

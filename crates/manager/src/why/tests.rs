@@ -20,6 +20,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         node_set: Some(NodeSet::Stable),
         load_balancer: None,
         unserved: None,
+        cluster_cidrs: &[],
         events,
         classes: ServiceClasses::upstream(),
         endpoints: None,
@@ -268,6 +269,36 @@ fn nodes_that_are_all_left_out_are_told_with_what_leaves_them_out() {
     );
 }
 
+/// A plan that goes on behind what the cloud refused meets what is not so, or what follows from it.
+#[test]
+fn what_a_prediction_meets_behind_a_refusal_is_no_second_cause() {
+    let nodes = nodes();
+    let beyond = PlanReport {
+        outcome: ReportedOutcome::Refused {
+            refusal: Refusal::new("the subnet of the members is not known").with_remedy("set it"),
+        },
+        notes: vec![
+            Note::warning("NodesElsewhere", "in another subnet"),
+            Note::warning("NodesLeftOut", "not balanced over: c"),
+        ],
+        ..with_step()
+    };
+    let service = in_trouble("refused", "network x, which the cloud refuses; name another one");
+    let why = of_service(&service, Some(&beyond), &known(&nodes, &[]));
+    assert_eq!(texts(&why).len(), 1, "{why:?}");
+    assert!(why.causes[0].text.contains("name another one"), "{why:?}");
+    assert!(why.is.contains(&"not balanced over: c".to_owned()), "{why:?}");
+    // What was told in an event was met.
+    let events = [event(
+        "default/web",
+        "NodesElsewhere",
+        "in another subnet",
+        "2026-01-01T00:29:00Z",
+    )];
+    let why = of_service(&service, Some(&beyond), &known(&nodes, &events));
+    assert_eq!(texts(&why).len(), 2, "{why:?}");
+}
+
 #[test]
 fn what_a_plan_notes_and_an_event_says_is_told_once() {
     let noted = PlanReport {
@@ -303,8 +334,8 @@ fn what_a_plan_notes_and_an_event_says_is_told_once() {
 #[test]
 fn members_that_do_not_answer_are_told_of_a_balancer_that_has_its_address() {
     let well = service(|it| it["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "192.0.2.1" }] }));
-    let some = Ailment::of_members("tcp/http", &["a"], 2).unwrap();
-    let all = Ailment::of_members("tcp/http", &["a", "b"], 2).unwrap();
+    let some = Ailment::of_members("tcp/http", &["a".to_owned()], 2).unwrap();
+    let all = Ailment::of_members("tcp/http", &["a".to_owned(), "b".to_owned()], 2).unwrap();
     assert_eq!(Ailment::of_members("tcp/http", &[], 2), None);
     for (ailment, outcome) in [(some, Outcome::Warning), (all, Outcome::Failed)] {
         let unwell = PlanReport {
@@ -367,11 +398,11 @@ fn a_node_that_is_ready_and_has_no_instance_is_never_said_to_be_deleted() {
         ..Node::named("n")
     };
     for answer in [&gone, &missing] {
-        let remedy = of_answer(&node, Some(answer), None).unwrap().remedy;
+        let remedy = of_answer(&node, Some(answer), None, now()).unwrap().remedy;
         assert!(remedy.contains("never deleted"), "{remedy}");
     }
     node.readiness = Readiness::NotReady;
-    let remedy = of_answer(&node, Some(&gone), None).unwrap().remedy;
+    let remedy = of_answer(&node, Some(&gone), None, now()).unwrap().remedy;
     assert!(remedy.contains("deletes it by itself"), "{remedy}");
 }
 
@@ -435,10 +466,109 @@ fn an_address_that_the_instance_has_not_is_told_without_an_event() {
     if let Ok(InstanceAnswer::Present(one)) = &mut answer {
         one.metadata.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
     }
-    let cause = of_answer(&node, Some(&answer), None).unwrap();
+    let cause = of_answer(&node, Some(&answer), None, now()).unwrap();
     assert_eq!(cause.id, "node.provided-ip");
     assert!(cause.text.contains("10.9.9.9"), "{cause:?}");
     assert!(cause.remedy.contains("--node-ip"), "{cause:?}");
+}
+
+/// What a Node that is initialised shows by that, no event has to tell.
+#[test]
+fn a_taint_that_comes_back_and_a_node_that_waits_too_long_are_no_waiting() {
+    let mut answer = present(PowerState::On);
+    if let Ok(InstanceAnswer::Present(one)) = &mut answer {
+        one.metadata.provider_id = Some("toy://1".to_owned());
+        one.metadata.zone = "a".to_owned();
+    }
+    let tainted = Node {
+        labels: Labels::from_iter([(keys::LABEL_ZONE, "a")]),
+        ..waiting(Some("toy://1"))
+    };
+    let cause = of_answer(&tainted, Some(&answer), None, now()).unwrap();
+    assert_eq!(
+        (&*cause.id, cause.outcome),
+        ("node.taint-returns", Outcome::Failed)
+    );
+    assert!(cause.remedy.contains("managed-fields"), "{cause:?}");
+    // A kubelet may give the provider ID.
+    let late = of_answer(&waiting(Some("toy://1")), Some(&answer), None, now()).unwrap();
+    assert_eq!((&*late.id, late.outcome), ("node.waits", Outcome::Failed));
+    assert!(late.remedy.contains("restart its pods"), "{late:?}");
+}
+
+#[test]
+fn a_node_that_is_not_ready_is_never_well() {
+    let node = Node {
+        provider_id: Some("toy://1".into()),
+        readiness: Readiness::Unknown,
+        ..Node::named("n")
+    };
+    for (power, id) in [
+        (PowerState::On, "node.not-ready"),
+        (PowerState::Failed, "node.instance-failed"),
+        (PowerState::Off, "node.off"),
+    ] {
+        let why = of_node(&node, Some(&present(power)), None, &known(&[], &[]));
+        assert_eq!((why.causes.len(), &*why.causes[0].id), (1, id), "{why:?}");
+    }
+}
+
+#[test]
+fn an_instance_that_was_built_anew_under_its_name_is_not_looked_for_elsewhere() {
+    let node = Node {
+        provider_id: Some("toy://1".into()),
+        readiness: Readiness::Ready,
+        ..Node::named("n")
+    };
+    let cause = of_answer(&node, Some(&Err(CloudError::not_found("none"))), Some("n"), now()).unwrap();
+    assert!(
+        cause
+            .text
+            .ends_with("is there with another ID, so it was built anew"),
+        "{cause:?}"
+    );
+    let mut answer = present(PowerState::On);
+    if let Ok(InstanceAnswer::Present(one)) = &mut answer {
+        one.metadata.provider_id = Some("toy://2".to_owned());
+    }
+    let by_name = of_answer(&node, Some(&answer), None, now()).unwrap();
+    assert_eq!((&*by_name.id, &by_name.remedy), ("node.rebuilt", &cause.remedy));
+    assert!(
+        cause.remedy.contains("deletes it") && !cause.remedy.contains("other projects"),
+        "{cause:?}"
+    );
+}
+
+#[test]
+fn what_the_pod_networks_of_nodes_tell_needs_no_event() {
+    let node = |name: &str, network: &str| Node {
+        provider_id: Some(format!("toy://{name}").into()),
+        readiness: Readiness::Ready,
+        pod_cidrs: vec![network.to_owned()],
+        network_unavailable: Some(NetworkUnavailable {
+            is_unavailable: true,
+            reason: "NoRouteCreated".into(),
+        }),
+        ..Node::named(name)
+    };
+    let nodes = [Arc::new(node("first", "10.244.1.0/24"))];
+    let clusters = ["10.244.0.0/16".parse().unwrap()];
+    let known = Known {
+        cluster_cidrs: &clusters,
+        ..known(&nodes, &[])
+    };
+    for (network, words) in [
+        ("10.244.1.0/24", Some("is that of Node first, too")),
+        ("192.168.77.0/24", Some("is outside of --cluster-cidr")),
+        ("10.244.2.0/24", None),
+    ] {
+        let why = of_node(&node("n", network), Some(&present(PowerState::On)), None, &known);
+        let text = &why.causes[0].text;
+        match words {
+            Some(words) => assert!(text.ends_with(words), "{text}"),
+            None => assert!(text.ends_with("(NoRouteCreated)"), "{text}"),
+        }
+    }
 }
 
 #[test]
@@ -461,7 +591,7 @@ fn what_is_wrong_with_a_node_is_told_by_what_its_cloud_says() {
         (&well, None, Some("does not list")),
         (&well, Some(Err(CloudError::other("403"))), Some("403")),
     ] {
-        let cause = of_answer(node, answer.as_ref(), None);
+        let cause = of_answer(node, answer.as_ref(), None, node.created);
         match words {
             None => assert_eq!(cause, None),
             Some(words) => assert!(

@@ -109,6 +109,7 @@ impl InstanceDirectory for Instances {
     fn power(&self, server: &Described) -> PowerState {
         match server.status {
             ServerStatus::Shutoff => PowerState::Off,
+            ServerStatus::Error => PowerState::Failed,
             _ => PowerState::On,
         }
     }

@@ -39,6 +39,8 @@ pub enum ServerStatus {
     Deleting,
     /// It is kept under a reservation without being in use.
     Reserved,
+    /// It failed; it may run all the same.
+    Error,
     /// Any other state: it counts as running.
     #[default]
     Other,
@@ -50,6 +52,7 @@ impl From<Option<String>> for ServerStatus {
             Some("powered-off") => Self::PoweredOff,
             Some("deleting") => Self::Deleting,
             Some("reserved") => Self::Reserved,
+            Some("error") => Self::Error,
             _ => Self::Other,
         }
     }

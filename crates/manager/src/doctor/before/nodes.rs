@@ -173,7 +173,7 @@ fn judge_names(answers: &Answers) -> Check {
         .filter(|(_, answer)| is_missing(answer) || answer.is_err())
         .map(|(node, answer)| {
             let near = near(node, &answers.unborne);
-            let cause = of_answer(node, Some(answer), near);
+            let cause = of_answer(node, Some(answer), near, node.created);
             format!("{}: {}", node.name, cause.map_or_else(String::new, |it| it.text))
         })
         .collect();

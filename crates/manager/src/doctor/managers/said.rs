@@ -19,6 +19,8 @@ pub(super) struct Said {
     pub(super) log: Option<String>,
     /// Of a workload: what its pods need and is not there.
     pub(super) absent: Vec<String>,
+    /// Of a workload: what its pods read at their start, and somebody changed after that.
+    pub(super) newer: Vec<String>,
 }
 
 /// Pods in trouble whose events and log are read.
@@ -48,8 +50,13 @@ pub(in crate::doctor) async fn find(kube: Option<&Kube>) -> Option<Found> {
                 },
                 log: None,
                 absent: absent(kube, manager).await,
+                newer: Vec::new(),
             };
             said.insert(manager.object(), of_it);
+        }
+        let newer = newer(kube, manager).await;
+        if !newer.is_empty() {
+            said.entry(manager.object()).or_default().newer = newer;
         }
     }
     Some(Found { managers, said })
@@ -82,7 +89,29 @@ async fn of_pod(kube: &Kube, manager: &Deployed, pod: &Pod) -> Said {
         warning: events.and_then(|(events, _)| last_warning(&events.ok()?, |_| true)),
         log,
         absent: Vec::new(),
+        newer: Vec::new(),
     }
+}
+
+/// What was changed after a pod of it began to run: the manager reads its credentials at its start.
+async fn newer(kube: &Kube, manager: &Deployed) -> Vec<String> {
+    let runs = manager.pods.iter().filter_map(|pod| manager.status_of(pod));
+    let starts = runs.filter_map(|status| status.state.running.as_ref()?.started_at);
+    let Some(first) = starts.min() else {
+        return Vec::new();
+    };
+    let mut newer = Vec::new();
+    for place in manager.needs() {
+        let (resource, name) = place.resource();
+        let question = ("get", "", resource, &*manager.namespace, Some(name));
+        let changed = kube.changed_at(resource, &manager.namespace, name);
+        let changed = permitted(kube, question, changed).await.flatten();
+        let object = place.object();
+        if changed.is_some_and(|changed| changed > first) && !newer.contains(&object) {
+            newer.push(object);
+        }
+    }
+    newer
 }
 
 /// What the pods of a manager need and is not there.

@@ -175,6 +175,7 @@ fn a_workload_without_pods_says_why() {
         ),
         log: None,
         absent: vec!["Secret cloudscale".to_owned()],
+        newer: Vec::new(),
     };
     let check = judge(
         &[none],
@@ -299,4 +300,32 @@ fn the_line_of_a_log_that_tells_of_an_error_is_its_last_word() {
     assert_eq!(last_words(log).as_deref(), Some("E0101 no token"));
     assert_eq!(last_words("I0101 start\n").as_deref(), Some("I0101 start"));
     assert_eq!(last_words("\n"), None);
+}
+
+/// A manager reads its credentials at its start.
+#[test]
+fn a_secret_that_was_changed_after_the_pods_began_is_named_with_how_to_restart_them() {
+    let status = json!({ "conditions": [{ "type": "Ready", "status": "True" }], "containerStatuses": [{ "name": "m", "ready": true }] });
+    let one = manager("ccm", Program::Bowline, &[], &[pod("ccm-a", "a", status)]);
+    let newer = Said {
+        newer: vec!["Secret cloudscale".to_owned()],
+        ..Said::default()
+    };
+    let check = judge(
+        std::slice::from_ref(&one),
+        &BTreeMap::from([(one.object(), newer)]),
+        at("a"),
+        true,
+    );
+    assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
+    assert!(
+        check
+            .seen
+            .starts_with("Secret cloudscale in kube-system was changed after pods of"),
+        "{check:?}"
+    );
+    assert_eq!(
+        check.remedy,
+        "restart its pods: kubectl -n kube-system rollout restart daemonset/ccm"
+    );
 }

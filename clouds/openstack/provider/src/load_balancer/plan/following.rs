@@ -146,6 +146,7 @@ impl<'a> Existing<'a> {
         let seats = groups::seats(self.wanted, &subnets);
         notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
         notes.extend(groups::shared_address_note(self.wanted, &subnets));
+        notes.extend(groups::left_out_note(&seats).filter(|_| is_managed));
         // To switch the option off cleans up; what this reconcile created has nothing to clean up.
         if !is_managed && self.seen.memory.own.created.as_ref() == Some(&self.balancer.id) {
             return Ok(Vec::new());

@@ -17,7 +17,7 @@ use crate::load_balancer::plan::desired::MemberSubnets;
 use crate::load_balancer::security_groups::ports::{Seat, has_seat, memberships};
 use crate::load_balancer::security_groups::rules::{self, Opened, wanted_rules};
 use crate::load_balancer::step::{CloudStep, GroupChange};
-use crate::messages::{NODES_ELSEWHERE, NODES_SHARE_ADDRESS};
+use crate::messages::{NODES_ELSEWHERE, NODES_LEFT_OUT, NODES_SHARE_ADDRESS};
 
 mod twins;
 
@@ -51,7 +51,7 @@ pub(super) fn next(
         closing,
         refused,
     } = changes(wanted, seen, there, (subnets, served), seats, is_ovn)?;
-    match refused.or(seats.without_server.clone()) {
+    match refused {
         _ if !opening.is_empty() => Ok(opening),
         _ if !closing.is_empty() => Ok(closing),
         Some(refused) => Err(refused),
@@ -225,7 +225,7 @@ fn ports(seats: &Seats, seen: &View<'_>, group: &SecurityGroupId, subnets: &[Sub
         port: Box::new(port.clone()),
     });
     let leaving = membership.leaving.into_iter();
-    let leaving = leaving.filter(|_| seats.without_server.is_none());
+    let leaving = leaving.filter(|_| seats.without_server.is_empty());
     Changes {
         opening: join.collect(),
         closing: leaving.map(|port| leave(group, port)).collect(),
@@ -239,8 +239,8 @@ pub(super) struct Seats {
     known: Vec<Seat>,
     /// The names of the nodes of these.
     nodes: Vec<String>,
-    /// Why a node has none. The others get the group all the same.
-    without_server: Option<Refusal>,
+    /// The names of nodes of which nobody knows the server. The others get the group all the same.
+    without_server: BTreeSet<String>,
 }
 
 pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
@@ -254,19 +254,23 @@ pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
                     seats.nodes.push(node.name.to_string());
                 }
                 None => {
-                    let refusal = Refusal::new(format!(
-                        "node {} has no provider ID of a server, so its port cannot get the security group",
-                        node.name
-                    ));
-                    let refusal = refusal.with_remedy(
-                        "wait until the node is initialised, or leave it out with node-selector",
-                    );
-                    seats.without_server.get_or_insert(refusal);
+                    seats.without_server.insert(node.name.to_string());
                 }
             }
         }
     }
     seats
+}
+
+/// What is told of nodes whose ports cannot get the group.
+pub(super) fn left_out_note(seats: &Seats) -> Option<Note> {
+    let names: Vec<&str> = seats.without_server.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| {
+        NODES_LEFT_OUT.note(format!(
+            "nodes have no provider ID of a server yet, so their ports do not get the security group: {}",
+            names.join(", ")
+        ))
+    })
 }
 
 /// What is told of nodes that have no address in the subnet that the members are in: where a port of their server shows their address in
