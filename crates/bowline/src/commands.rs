@@ -66,6 +66,8 @@ pub struct Untaken {
     pub all: Option<String>,
     /// Whether that is a fault of the manifest, and not only that the API server does not answer or no manager is deployed.
     pub is_fault: bool,
+    /// Whether something is lacking because whoever asks may not read it.
+    pub is_hidden: bool,
     /// What else is lacking, a line for each.
     pub lines: Vec<String>,
 }

@@ -14,6 +14,7 @@ use bowline_cloud_provider::{CloudConfig, CloudError, CloudProvider, Environment
 use bowline_kube_io::Dates;
 use bowline_manager::FencingGate;
 use bowline_manager::doctor::Refused;
+use futures::future::try_join_all;
 use prometheus_client::registry::Registry;
 
 use crate::args::{self, CloudOptions, ProviderOptions};
@@ -338,19 +339,13 @@ pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn Clo
         let one = Several::beside_managers(Cloud { provider, classes }, &beside.platforms);
         return Ok(Arc::new(one));
     }
-    let mut clouds = Vec::new();
-    for CloudOptions {
-        name,
-        config,
-        classes,
-    } in &options.several
-    {
-        clouds.push(Cloud {
-            provider: Box::pin(build_one(options, name, config.as_ref(), site)).await?,
-            classes: classes.clone(),
-        });
-    }
-    let several = Several::new(clouds, site.makes_routes);
+    // Side by side: two clouds that do not answer take no longer than one.
+    let clouds = options.several.iter().map(async |cloud: &CloudOptions| {
+        let provider = Box::pin(build_one(options, &cloud.name, cloud.config.as_ref(), site)).await?;
+        let classes = cloud.classes.clone();
+        Ok(Cloud { provider, classes })
+    });
+    let several = Several::new(try_join_all(clouds).await?, site.makes_routes);
     let several = several.map_err(|source| ProviderError::Init {
         name: options.name.clone(),
         source: source.into(),

@@ -48,18 +48,26 @@ struct ProviderLabels {
     provider: &'static str,
 }
 
-/// The series of all clouds. Clones share them.
-///
-/// An exchange is one request that was handed to the transport: a call that was tried three times counts three times,
-/// because that is what the cloud sees.
-#[derive(Debug, Clone)]
-pub struct Metrics {
-    requests: Family<CodeLabels, Counter>,
-    duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
-    in_flight: Family<ProviderLabels, Gauge>,
-    throttled: Family<ProviderLabels, Counter>,
-    budget_left: Family<ProviderLabels, Gauge>,
-    good_reads: GoodReads,
+bowline_plan::series! {
+    /// The series of all clouds. Clones share them.
+    ///
+    /// An exchange is one request that was handed to the transport: a call that was tried three times counts three times,
+    /// because that is what the cloud sees.
+    pub struct Metrics {
+        requests: Family<CodeLabels, Counter> = Family::default(),
+            "cloud_api_requests", "Requests sent to a cloud's API by operation and HTTP status, <error> without a whole answer, <page> with one for people, such as that of a proxy, <unreadable> with a good status and JSON of another kind, <cancelled> where nobody waited for it any more";
+        duration: Family<OperationLabels, Histogram, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            "cloud_api_request_duration_seconds", "Time from sending a request to a cloud's API to the end of its answer";
+        in_flight: Family<ProviderLabels, Gauge> = Family::default(),
+            "cloud_api_requests_in_flight", "Requests to a cloud's API that are waiting for the end of their answer";
+        throttled: Family<ProviderLabels, Counter> = Family::default(),
+            "cloud_api_throttled", "Answers of a cloud's API that refused a request because of its rate";
+        budget_left: Family<ProviderLabels, Gauge> = Family::default(),
+            "cloud_api_budget_left", "Requests to a cloud's API that could begin at once";
+    }
+    with {
+        good_reads: GoodReads;
+    }
 }
 
 /// When a read of a provider's API has succeeded for the last time; until one has, when the first request was sent.
@@ -67,6 +75,10 @@ pub struct Metrics {
 struct GoodReads(Arc<Mutex<BTreeMap<&'static str, Instant>>>);
 
 impl GoodReads {
+    fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(self.clone()));
+    }
+
     fn asked(&self, provider: &'static str) {
         self.change(|reads| {
             reads.entry(provider).or_insert_with(Instant::now);
@@ -101,50 +113,7 @@ impl Collector for GoodReads {
     }
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            requests: Family::default(),
-            duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            in_flight: Family::default(),
-            throttled: Family::default(),
-            budget_left: Family::default(),
-            good_reads: GoodReads::default(),
-        }
-    }
-}
-
 impl Metrics {
-    /// Makes the series visible under their names. Call it once per registry.
-    pub fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "cloud_api_requests",
-            "Requests sent to a cloud's API by operation and HTTP status, <error> without a whole answer, <page> with one for people, such as that of a proxy, <unreadable> with a good status and JSON of another kind, <cancelled> where nobody waited for it any more",
-            self.requests.clone(),
-        );
-        registry.register(
-            "cloud_api_request_duration_seconds",
-            "Time from sending a request to a cloud's API to the end of its answer",
-            self.duration.clone(),
-        );
-        registry.register(
-            "cloud_api_requests_in_flight",
-            "Requests to a cloud's API that are waiting for the end of their answer",
-            self.in_flight.clone(),
-        );
-        registry.register(
-            "cloud_api_throttled",
-            "Answers of a cloud's API that refused a request because of its rate",
-            self.throttled.clone(),
-        );
-        registry.register(
-            "cloud_api_budget_left",
-            "Requests to a cloud's API that could begin at once",
-            self.budget_left.clone(),
-        );
-        registry.register_collector(Box::new(self.good_reads.clone()));
-    }
-
     /// The same series, but for the age of the last good read, which is left alone.
     pub(crate) fn without_good_reads(&self) -> Self {
         Self {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use futures::task::{ArcWake, AtomicWaker, waker};
+use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
@@ -17,8 +18,8 @@ use tokio::time::{Instant, sleep_until};
 ///
 /// - The first question starts a read at once, or after a short wait for others if that is wanted
 ///   ([`listing`](Self::listing)). Questions asked in the same turn of the runtime share it.
-/// - The next read starts no sooner than an interval after the last one *started*, and answers everyone who asked in
-///   between.
+/// - The next read starts no sooner than an interval after the last one *started*, and not before that one has ended. It
+///   answers everyone who asked in between. So however slow a cloud is, it gets one such read at a time.
 /// - A read never answers a question that was asked after it began: nobody gets to see a state older than their
 ///   question.
 ///
@@ -43,6 +44,8 @@ struct SharedState<T> {
     gather: Duration,
     /// Whether a read that has begun still answers those who ask.
     is_single: bool,
+    /// Held by the read that is under way.
+    turn: Semaphore,
     state: Mutex<State<T>>,
 }
 
@@ -126,6 +129,7 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
                 interval,
                 gather,
                 is_single,
+                turn: Semaphore::new(1),
                 state: Mutex::new(State {
                     last_start: None,
                     next: None,
@@ -164,6 +168,8 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
         if let Some(start) = gathered.max(last_start.map(|last| last + (self.interval)())) {
             sleep_until(start).await;
         }
+        // The read before this one ends, or is dropped. The semaphore is never closed.
+        let _turn = self.turn.acquire().await;
         {
             let mut state = self.lock();
             state.last_start = Some(Instant::now());

@@ -107,6 +107,26 @@ impl ServiceClasses {
         }
     }
 
+    /// Whether the Service is one of these by its class or, where the API server has cleared that with the type, by what whoever
+    /// served it has noted.
+    #[must_use]
+    pub fn served(&self, service: &Service) -> bool {
+        match facts::is_type(service, "LoadBalancer") {
+            true => self.serves(service),
+            false => match facts::noted_class(service) {
+                Some(noted) => self.named.contains(noted),
+                None => self.serves(service),
+            },
+        }
+    }
+
+    /// The class of these that the Service had, where it asks another controller by now.
+    #[must_use]
+    pub fn lost<'a>(&self, service: &'a Service) -> Option<&'a str> {
+        let noted = facts::noted_class(service).filter(|noted| self.named.contains(*noted));
+        noted.filter(|_| self.leaves_to_others(service))
+    }
+
     /// Whether the Service asks another controller for a load balancer.
     #[must_use]
     pub fn leaves_to_others(&self, service: &Service) -> bool {
@@ -128,7 +148,7 @@ impl ServiceClasses {
     /// Whether the Service asks this program for a load balancer, or for its removal.
     #[must_use]
     pub fn concern(&self, service: &Service) -> bool {
-        self.wants_load_balancer(service) || facts::needs_cleanup(service) && self.serves(service)
+        self.wants_load_balancer(service) || facts::needs_cleanup(service) && self.served(service)
     }
 
     /// The same, of a Service that may not have been read: it may ask for anything.
@@ -266,6 +286,28 @@ mod tests {
             "it may be that of whoever serves those without"
         );
         assert!(classes(&["a"], false).may_concern(&Service::default()));
+    }
+
+    #[test]
+    fn what_lost_its_class_with_its_type_is_removed_by_whoever_noted_that_class() {
+        let noted = |spec: Value, class: &str| {
+            let mut noted = service(spec, false);
+            let note = (crate::keys::ANNOTATION_CLASS.to_owned(), class.to_owned());
+            noted.metadata.annotations = Some([note].into_iter().collect());
+            noted
+        };
+        let plain = noted(json!({ "type": "ClusterIP" }), "a");
+        assert!(classes(&["a"], false).concern(&plain) && classes(&["a"], true).concern(&plain));
+        assert!(
+            !classes(&["b"], true).concern(&plain),
+            "whoever serves Services without a class, too"
+        );
+        // Whoever serves it by now may use the same load balancer.
+        let gone_on = noted(json!({ "type": "LoadBalancer", "loadBalancerClass": "b" }), "a");
+        assert!(!classes(&["a"], false).concern(&gone_on));
+        assert_eq!(classes(&["a"], false).lost(&gone_on), Some("a"));
+        assert_eq!(classes(&["a"], true).lost(&plain), None);
+        assert_eq!(classes(&["b"], true).lost(&gone_on), None);
     }
 
     #[test]

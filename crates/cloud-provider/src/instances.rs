@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use crate::{CloudError, Node, NodeAddress, Pairs};
+use crate::{CloudError, Node, NodeAddress, Pairs, Question};
 
 mod directory;
 mod index;
@@ -39,12 +39,8 @@ pub trait InstancesV2: Send + Sync + 'static {
     }
 
     /// The names of all instances, for whoever looks for the one that a Node was meant to have. Empty where a cloud does not tell.
-    ///
-    /// # Errors
-    ///
-    /// There is no listing.
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn names(&self) -> Vec<Question<'_, String>> {
+        Vec::new()
     }
 }
 
@@ -91,6 +87,8 @@ pub struct Instance {
     pub metadata: InstanceMetadata,
     /// Whether it runs.
     pub power: PowerState,
+    /// Its state in the cloud's own word.
+    pub state: InstanceState,
     /// What it was found by.
     pub found_by: FoundBy,
 }
@@ -131,8 +129,15 @@ pub enum PowerState {
     On,
     /// It is powered off: its Node gets the shutdown taint.
     Off,
-    /// The cloud says that it failed. It may run all the same: its Node is treated as that of one that runs, and people are told.
-    Failed,
+}
+
+/// The state of an instance as its cloud tells it: for people, and no controller goes by it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InstanceState {
+    /// The cloud's own word, such as `ACTIVE`.
+    pub word: String,
+    /// Whether that word says that it runs.
+    pub is_running: bool,
 }
 
 /// Why it is certain that an instance is gone, in words: what was asked and what was answered.

@@ -39,6 +39,7 @@ mod memory;
 mod node;
 pub mod orphans;
 mod provider;
+mod question;
 pub mod reasons;
 mod refusals;
 mod routes;
@@ -57,7 +58,7 @@ pub use erased::{Begin, DynLearned, DynPlan, DynStep, Now, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstancesV2, PowerState, Purpose, Sought,
+    InstanceQuery, InstanceResult, InstanceState, InstancesV2, PowerState, Purpose, Sought,
 };
 pub use kept::Kept;
 pub use kube_write::KubeWrite;
@@ -74,7 +75,8 @@ pub use node::{
 pub use provider::{
     Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
 };
-pub use refusals::{RefusalBook, Refusals};
+pub use question::{Question, Unanswered, ask_all};
+pub use refusals::{RefusalBook, Refusals, held_back_for};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use sent::Creation;

@@ -13,7 +13,7 @@ use crate::k8s::Service;
 use crate::orphans::{Found, OrphanFacts, compare};
 use crate::{
     AnnotationSpec, Asker, Begin, CloudError, ClusterFacts, Creation, ErrorKind, KubeWrite, Measurement,
-    Memory, Node, Reconcile, RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
+    Memory, Node, Question, Reconcile, RefusalBook, Seen, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -388,20 +388,16 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
     /// Only what such marks prove: the cluster, and the Service's name and UID. So that its balancer is not left behind, who
     /// asks then finds out by name which Service has vanished. What another Service lays claim to by now is left out. A cloud
     /// whose objects bear no such marks shows nothing.
-    ///
-    /// # Errors
-    ///
-    /// The cloud could not be read.
-    ///
-    /// # Cancellation
-    ///
-    /// May be dropped at any await.
-    fn made_for<'a>(
-        &'a self,
-        services: &'a dyn ServicesView,
-    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+    fn made_for<'a>(&'a self, services: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
         let _ = services;
-        Box::pin(std::future::ready(Ok(Vec::new())))
+        Vec::new()
+    }
+
+    /// The living Services of which one of several clouds shows something that they do not ask of it, one question a cloud: it goes when
+    /// they are looked at next. Each cloud is asked until it has answered once.
+    fn left_elsewhere<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
+        let _ = facts;
+        Vec::new()
     }
 
     /// All that the cloud has and that bears marks or names such as managers give, and whose it is. A cloud without any shows nothing.
@@ -418,17 +414,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare). It may be dropped at any await.
-    ///
-    /// # Errors
-    ///
-    /// The cloud could not be read, or not all of it.
-    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
-        Box::pin(async {
+    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare).
+    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, Found>> {
+        vec![Question::new(async {
             let mut found = self.marked(facts).await?;
             compare(&mut found, facts);
             Ok(found)
-        })
+        })]
     }
 
     /// Begins to remove what nobody asks for any more: all that was made for its owner. Anything else stays, as when a Service goes.

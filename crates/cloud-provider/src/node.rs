@@ -27,6 +27,9 @@ pub mod keys {
     pub const LABEL_EXCLUDE_FROM_LIFECYCLE: &str = "node.kubernetes.io/exclude-from-lifecycle-management";
     /// The annotation of a Service that says whether its members go before their machines do: `true` or `false`.
     pub const ANNOTATION_DRAIN: &str = "bowline/drain-members";
+    /// The annotation of a Service that says of which class it was when its finalizer was put on. The API server clears the class
+    /// with the type, and the next leader finds by this whose the removal is.
+    pub const ANNOTATION_CLASS: &str = "bowline/load-balancer-class";
     /// The annotation with the addresses given to the kubelet by `--node-ip`.
     pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
     /// The annotation on Services that stood for `spec.loadBalancerSourceRanges` before that was a field.

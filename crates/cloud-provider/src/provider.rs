@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-
-use crate::{BackgroundFacts, BackgroundWork, CloudError, InstancesV2, LoadBalancer, Routes};
+use crate::{BackgroundFacts, BackgroundWork, InstancesV2, LoadBalancer, Question, Routes};
 
 /// A cloud.
 ///
@@ -18,6 +16,12 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// The schemes of the provider IDs that its Nodes bear: what stands before `://`.
     fn platforms(&self) -> Vec<&'static str> {
         vec![self.name()]
+    }
+
+    /// Whether a provider ID without a scheme has the form of this cloud's IDs, which it takes for one of its own.
+    fn has_bare_id(&self, id: &str) -> bool {
+        let _ = id;
+        false
     }
 
     /// Whether the cloud marks what belongs to a cluster. If not, `--allow-untagged-cloud` must be given.
@@ -53,16 +57,16 @@ pub trait CloudProvider: Send + Sync + 'static {
     }
 
     /// Reads what is billed for this cluster and belongs to no Service, a line for each: what the provider's own background work does
-    /// not give back. `None`: it gives back all, or does not look. What changes meanwhile may look so for a moment.
-    fn left_over(&self, facts: BackgroundFacts) -> Option<BoxFuture<'_, Result<Vec<String>, CloudError>>> {
+    /// not give back. No question: it gives back all, or does not look. What changes meanwhile may look so for a moment.
+    fn left_over(&self, facts: BackgroundFacts) -> Vec<Question<'_, String>> {
         drop(facts);
-        None
+        Vec::new()
     }
 
-    /// Reads what the credentials may do and what is left of quotas, for a person before the installation. `None`: the cloud tells
-    /// neither.
-    fn allowance(&self) -> Option<BoxFuture<'_, Result<Vec<Allowance>, CloudError>>> {
-        None
+    /// Reads what the credentials may do and what is left of quotas, for a person before the installation. No question: the cloud
+    /// tells neither.
+    fn allowance(&self) -> Vec<Question<'_, Allowance>> {
+        Vec::new()
     }
 
     /// Work that belongs to no single Service.

@@ -31,8 +31,14 @@ impl<S> Refused<S> {
     /// Whether the pause is not over. A clock that was set back ends it: it lasts no longer than it is long.
     fn is_held_back(&self, now: Timestamp) -> bool {
         let passed = Duration::try_from(now.duration_since(self.since));
-        passed.is_ok_and(|passed| passed < pause(self.times, LONGEST))
+        passed.is_ok_and(|passed| passed < held_back_for(self.times))
     }
+}
+
+/// For how long a write is held back that was refused so many times in a row, wherever that is remembered.
+#[must_use]
+pub fn held_back_for(times: u32) -> Duration {
+    pause(times, LONGEST)
 }
 
 /// What was refused to each Service, for as long as the process lives. A field of the provider; see

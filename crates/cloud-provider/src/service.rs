@@ -189,6 +189,12 @@ pub mod facts {
         service.spec.as_ref()?.load_balancer_class.as_deref()
     }
 
+    /// The class of the Service when its finalizer was put on, where it had one.
+    #[must_use]
+    pub fn noted_class(service: &Service) -> Option<&str> {
+        annotation(service, crate::keys::ANNOTATION_CLASS)
+    }
+
     /// Whether the finalizer that protects a balancer is there.
     #[must_use]
     pub fn has_finalizer(service: &Service) -> bool {

@@ -7,6 +7,7 @@
 
 mod balancers;
 mod instances;
+mod served;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -14,16 +15,16 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::future::{self, BoxFuture, FutureExt as _};
+use futures::future::BoxFuture;
 
 use crate::{
     Allowance, BackgroundFacts, BackgroundWork, Begin, CloudError, CloudProvider, ClusterUid, InstancesV2,
-    LoadBalancer, Node, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses, ServiceKey,
+    LoadBalancer, Node, Question, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses, ServiceKey,
     ServicesView,
 };
-use balancers::{Balancers, Balancing, Neighbours};
 use bowline_plan::Refusal;
 use instances::Instances;
+use served::{Balancers, Balancing, Neighbours};
 
 /// One of several clouds.
 #[derive(Clone)]
@@ -122,6 +123,16 @@ impl Several {
         }
     }
 
+    /// What each is asked, by its name where there are several.
+    fn each<'a, T>(&'a self, ask: impl Fn(&'a Cloud) -> Vec<Question<'a, T>>) -> Vec<Question<'a, T>> {
+        let is_one = self.clouds.len() == 1;
+        let all = self.clouds.iter().flat_map(|cloud| {
+            let name = (!is_one).then(|| cloud.provider.name());
+            ask(cloud).into_iter().map(move |question| question.to(name))
+        });
+        all.collect()
+    }
+
     fn any(&self, of: impl Fn(&dyn CloudProvider) -> bool) -> bool {
         self.clouds.iter().any(|cloud| of(&*cloud.provider))
     }
@@ -145,7 +156,7 @@ impl CloudProvider for Several {
         if let Some(only) = self.only() {
             return only.instances();
         }
-        let all = Instances::of(self.clouds.iter().map(|cloud| &*cloud.provider));
+        let all = Instances::of(self.clouds.iter().map(|cloud| &cloud.provider));
         all.map(|all| Arc::new(all) as Arc<dyn InstancesV2>)
     }
 
@@ -183,32 +194,12 @@ impl CloudProvider for Several {
         all.find_map(|cloud| cloud.provider.service_account())
     }
 
-    fn left_over(&self, facts: BackgroundFacts) -> Option<BoxFuture<'_, Result<Vec<String>, CloudError>>> {
-        let asked = self.clouds.iter().filter_map(|cloud| {
-            let name = cloud.provider.name();
-            let left = cloud.provider.left_over(seen_by(&cloud.classes, &facts))?;
-            Some(left.map(move |left| left.map_err(|error| error.context(name))))
-        });
-        let asked: Vec<_> = asked.collect();
-        if asked.is_empty() {
-            return None;
-        }
-        let all = future::try_join_all(asked);
-        Some(all.map(|all| all.map(|all| all.concat())).boxed())
+    fn left_over(&self, facts: BackgroundFacts) -> Vec<Question<'_, String>> {
+        self.each(|cloud| cloud.provider.left_over(seen_by(&cloud.classes, &facts)))
     }
 
-    fn allowance(&self) -> Option<BoxFuture<'_, Result<Vec<Allowance>, CloudError>>> {
-        let asked = self.clouds.iter().filter_map(|cloud| {
-            let name = cloud.provider.name();
-            let told = cloud.provider.allowance()?;
-            Some(told.map(move |told| told.map_err(|error| error.context(name))))
-        });
-        let asked: Vec<_> = asked.collect();
-        if asked.is_empty() {
-            return None;
-        }
-        let all = future::try_join_all(asked);
-        Some(all.map(|all| all.map(|all| all.concat())).boxed())
+    fn allowance(&self) -> Vec<Question<'_, Allowance>> {
+        self.each(|cloud| cloud.provider.allowance())
     }
 
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {

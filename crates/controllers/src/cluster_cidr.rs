@@ -1,8 +1,13 @@
 //! Reading `--cluster-cidr` and its kin: one network, or one of each family. Reading the pod networks of Nodes.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use bowline_cloud_provider::Node;
+use bowline_plan::EventSpec;
 use ipnet::IpNet;
+
+use crate::events;
 
 /// What is wrong with a list of networks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +60,38 @@ pub(crate) fn pod_network(text: &str) -> Option<IpNet> {
     Some(network.trunc())
 }
 
+/// What is wrong with the pod networks of a Node, by those of all Nodes and those of the cluster: the events and their texts. Of an empty
+/// `cluster` nothing is outside.
+#[must_use]
+pub fn odd_networks(
+    node: &Node,
+    nodes: &[Arc<Node>],
+    cluster: &[IpNet],
+) -> Vec<(&'static EventSpec, String)> {
+    let overlap = |one: &IpNet, other: &IpNet| one.contains(other) || other.contains(one);
+    let mut odd = Vec::new();
+    for text in &node.pod_cidrs {
+        let network = pod_network(text);
+        let is_inside = network.is_some_and(|it| cluster.iter().any(|range| overlap(range, &it)));
+        if !cluster.is_empty() && !is_inside {
+            odd.push((&events::POD_NETWORK_OUTSIDE, events::outside_network(text)));
+        }
+        let Some(network) = network else {
+            continue;
+        };
+        let has_it = |other: &&Arc<Node>| {
+            let mut networks = other.pod_cidrs.iter().filter_map(|text| pod_network(text));
+            other.name != node.name && networks.any(|it| overlap(&network, &it))
+        };
+        let others = nodes.iter().filter(has_it);
+        odd.extend(others.map(|other| {
+            let text = events::shared_network(text, &other.name);
+            (&events::POD_NETWORK_SHARED, text)
+        }));
+    }
+    odd
+}
+
 /// Reads an IP as Kubernetes does: octets may have leading zeros.
 pub(crate) fn address_of(text: &str) -> Option<IpAddr> {
     if let Ok(ip) = text.parse::<IpAddr>() {
@@ -83,6 +120,43 @@ pub(crate) fn is_ipv4(network: &IpNet) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pod_network_of_two_nodes_and_one_outside_of_the_cluster_are_odd() {
+        let node = |name: &str, network: &str| {
+            Arc::new(Node {
+                pod_cidrs: vec![network.to_owned()],
+                ..Node::named(name)
+            })
+        };
+        let nodes = [
+            node("a", "10.244.1.0/24"),
+            node("b", "10.244.1.0/25"),
+            node("c", "10.244.2.0/24"),
+            node("d", "192.168.7.0/24"),
+        ];
+        let cluster = parse("10.244.0.0/16").unwrap();
+        let odd = |of: usize, cluster: &[IpNet]| {
+            let odd = odd_networks(&nodes[of], &nodes, cluster).into_iter();
+            odd.map(|(event, text)| (event.reason, text)).collect::<Vec<_>>()
+        };
+        let shared = odd(0, &cluster);
+        assert_eq!((shared.len(), shared[0].0), (1, "PodNetworkShared"));
+        assert!(
+            shared[0]
+                .1
+                .starts_with("The pod network 10.244.1.0/24 has addresses in common with that of node b")
+        );
+        assert_eq!(odd(2, &cluster), []);
+        let outside = odd(3, &cluster);
+        assert_eq!((outside.len(), outside[0].0), (1, "PodNetworkOutside"));
+        assert!(
+            outside[0]
+                .1
+                .starts_with("The pod network 192.168.7.0/24 is not in --cluster-cidr")
+        );
+        assert_eq!(odd(3, &[]), []);
+    }
 
     #[test]
     fn a_pod_network_is_read_as_kubernetes_reads_it() {

@@ -82,7 +82,9 @@ pub(crate) fn questions(nodes: &[Arc<Node>], purpose: Purpose) -> impl Iterator<
 
 #[cfg(test)]
 mod tests {
-    use bowline_cloud_provider::{AbsenceProof, FoundBy, Instance, InstanceMetadata, PowerState};
+    use bowline_cloud_provider::{
+        AbsenceProof, FoundBy, Instance, InstanceMetadata, InstanceState, PowerState,
+    };
 
     use super::*;
 
@@ -92,6 +94,7 @@ mod tests {
             Ok(InstanceAnswer::Present(Box::new(Instance {
                 metadata: InstanceMetadata::default(),
                 power: PowerState::On,
+                state: InstanceState::default(),
                 found_by: FoundBy::Id,
             })))
         };

@@ -3,7 +3,9 @@
 //! Reasons and messages that upstream has are upstream's, because people alert on them; the rest are ours. The pages
 //! of reference and the controllers take them from here.
 
-use bowline_cloud_provider::NodeName;
+use bowline_cloud_provider::{CloudError, InstanceMetadata, Node, NodeName};
+
+use crate::node::intent;
 
 bowline_plan::events! {
     pub EVENTS;
@@ -24,7 +26,7 @@ bowline_plan::events! {
         "If the Node belongs to this cloud, have its kubelet give no provider ID, as k3s does where its own cloud controller is switched off, then delete the Node: its kubelet registers it again. A provider ID cannot be changed.";
     PROVIDER_ID_MISMATCH = "ProviderIDMismatch", Warning, on "Node", "The cloud gives this instance the provider ID <id>, but the Node has <id>",
         "The provider ID of a Node cannot be changed, so the Node keeps the one that it has.",
-        "If the instance was replaced by another one of the same name, delete the Node. Its kubelet registers it again.";
+        "The instance was rebuilt under the name of its Node: drain the Node and delete it. Its kubelet registers it again, with the new ID.";
     INSTANCE_MISSING = "InstanceMissing", Warning, on "Node", "The cloud shows no instance of this node, and its kubelet reports it as ready, so it stays: <why>",
         "Two periodic passes in a row found no instance of the Node, while they found those of other Nodes. A Node that is ready is never deleted. Its addresses and labels are not refreshed, and on some clouds load balancers leave it out.",
         "Look for the instance in the cloud, also in other projects. If it was deleted and something else runs the kubelet, or its ID has changed, drain the Node and delete it.";
@@ -94,6 +96,45 @@ bowline_plan::events! {
     FAILED_TO_CREATE_ROUTE = "FailedToCreateRoute", Warning, on "Node", "Could not create route <node UID> <cidr> for node <name> after <duration>: <error>",
         "Pods of the Node cannot be reached from other Nodes, and the Node's condition NetworkUnavailable is True. Bowline tries again after --route-reconciliation-period at the latest; what the cloud refuses for good, such as a route that exists or a quota that is reached, after 5, 10, 20 ... 1800 s, and at once when the Node's addresses, provider ID or pod networks change. The event is recorded when the error is new, then every 15 minutes at most.",
         "Follow the error text.";
+}
+
+/// Whom to look for where something puts the taint of a new Node back.
+pub const LOOK_FOR_ANOTHER: &str = "look for another cloud controller manager, a mutating admission webhook, or a program that writes Nodes from a template";
+
+/// The text of [`PROVIDER_ID_MISMATCH`], where the cloud knows the instance of a Node under another ID.
+#[must_use]
+pub fn other_provider_id(node: &Node, metadata: &InstanceMetadata) -> Option<String> {
+    let id = intent::other_provider_id(node, metadata)?;
+    let shown = node.provider_id.as_deref()?;
+    Some(format!(
+        "The cloud gives this instance the provider ID {id}, but the Node has {shown}"
+    ))
+}
+
+/// The text of [`NODE_DELETION_FROZEN`]: none of the instances of this many Nodes is seen that are ready.
+pub(crate) fn deletion_frozen(
+    node: &Node,
+    ready: usize,
+    is_proved: bool,
+    refusal: Option<&CloudError>,
+) -> String {
+    format!(
+        "Not deleting node {}: {}with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
+        node.name,
+        if is_proved {
+            ""
+        } else {
+            "nothing is proved about its instance, and "
+        },
+        refusal.map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
+    )
+}
+
+/// The text of [`POD_NETWORK_OUTSIDE`].
+pub(crate) fn outside_network(networks: &str) -> String {
+    format!(
+        "The pod network {networks} is not in --cluster-cidr; the node keeps it, and the other nodes get networks of --cluster-cidr"
+    )
 }
 
 /// The text of [`POD_NETWORK_SHARED`].

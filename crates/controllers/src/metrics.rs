@@ -4,7 +4,6 @@ pub mod gauges;
 mod ipam;
 mod measurements;
 mod probes;
-mod series;
 
 use bowline_plan::{Answer, Lane};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -101,7 +100,7 @@ fn never_tripped() -> Family<GuardLabels, Counter> {
     trips
 }
 
-crate::series! {
+bowline_plan::series! {
     /// The series of the controllers. Clones share them.
     pub struct ControllerMetrics {
         /// Seconds from the creation of a Node to the removal of the taint it waits with.

@@ -20,6 +20,7 @@
 
 pub mod addresses;
 mod agree;
+mod failure;
 mod initialize;
 pub mod intent;
 pub mod labels;
@@ -47,7 +48,7 @@ use crate::ownership::Ownership;
 use crate::put_back::Part;
 use crate::queue::{RetryAfter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
-use initialize::Failure;
+use failure::Failure;
 use remembered::{Remembered, Wait};
 
 /// The canonical name, which is also the one under which its events appear.
@@ -272,9 +273,7 @@ impl NodeController {
         let is_news = self
             .remembered
             .is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
-        if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
-            let text =
-                format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}");
+        if let (true, Some(text)) = (is_news, events::other_provider_id(node, metadata)) {
             self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }

@@ -225,9 +225,7 @@ impl NodeIpamController {
     fn tell_odd(&self, node: &Node, odd: Odd) {
         if !odd.outside.is_empty() {
             let networks = odd.outside.join(", ");
-            let text = format!(
-                "The pod network {networks} is not in --cluster-cidr; the node keeps it, and the other nodes get networks of --cluster-cidr"
-            );
+            let text = events::outside_network(&networks);
             self.tell(node, &events::POD_NETWORK_OUTSIDE, text);
         }
         for other in odd.shared_with {

@@ -7,8 +7,9 @@
 //!
 //! ```text
 //! node_lifecycle.rs  who is asked for, and the writes that come of it
-//! ledger.rs          what is known of each suspect, and what follows from an answer  (pure)
-//! throttle.rs        how many Nodes may go                                           (pure)
+//! ledger.rs          who is a suspect, and how many of them may go              (pure)
+//! ledger/suspect.rs  one suspect: what an answer means, and when it is deleted  (pure)
+//! throttle.rs        how many Nodes may go in a window                          (pure)
 //! taint.rs           the shutdown taint
 //! ```
 
@@ -38,7 +39,8 @@ use crate::metrics::Guard;
 use crate::put_back::Part;
 use crate::queue::{Working, until};
 use crate::workers::{self, Work};
-use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
+use ledger::{Ledger, Ruling, Seen, Verdict};
+use throttle::Moment;
 
 /// The shortest distance between two passes. One Node alone is asked for at once; of many that fail together, as when a
 /// rack loses power, all but the first share a listing.
@@ -71,6 +73,30 @@ impl NodeLifecycleSettings {
     pub fn is_guarded(&self) -> bool {
         !self.node_deletion_confirmation.is_zero() || self.node_deletion_share > 0.0
     }
+
+    /// Why a Node whose instance is not seen is not deleted, by what the cloud says of all Nodes: the instance of none that is ready is
+    /// seen either. The text of the event; `None`: nothing holds the deletion for this.
+    #[must_use]
+    pub fn frozen(&self, node: &Node, answers: &[(Arc<Node>, InstanceResult)]) -> Option<String> {
+        let witnesses = answers.iter().filter(|(it, _)| is_witness(it));
+        let (witnesses, sightings): (Vec<_>, Vec<_>) = witnesses.cloned().unzip();
+        let sightings = || of_cloud(node.platform(), &witnesses, &sightings);
+        let is_proved = answers
+            .iter()
+            .any(|(it, answer)| it.name == node.name && matches!(answer, Ok(InstanceAnswer::Absent(_))));
+        match CredentialCheck::of(sightings()) {
+            CredentialCheck::Blind { missing } if self.is_guarded() => {
+                let refusal = refusal(sightings());
+                Some(events::deletion_frozen(node, missing, is_proved, refusal))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the instance of a Node certainly runs, and its cloud is known.
+fn is_witness(node: &Node) -> bool {
+    node.readiness == Readiness::Ready && node.provider_id.is_some()
 }
 
 impl Default for NodeLifecycleSettings {
@@ -221,18 +247,21 @@ impl NodeLifecycleController {
     async fn ask(&self, cloud: Option<usize>, suspects: Vec<Arc<Node>>, working: &Working) {
         let asked = Instant::now();
         // Where a deletion may come of it, the same question also finds out whether the answer can be believed.
-        let witnesses = if self.ledger().may_confirm(&suspects, asked) {
+        let mut witnesses = if self.ledger().may_confirm(&suspects, asked) {
             self.witnesses(cloud)
         } else {
             Vec::new()
         };
-        let is_sighted = !witnesses.is_empty();
-        let queries = questions(&suspects, Purpose::Existence)
-            .chain(questions(&witnesses, Purpose::CredentialCheck))
-            .collect::<Vec<_>>();
-        let mut answers = self.instances.instances(&queries).await;
+        let (mut answers, mut sightings) = self.answers(&suspects, &witnesses).await;
         working.beat();
-        let sightings = answers.split_off(suspects.len().min(answers.len()));
+        if witnesses.is_empty() && self.is_unproved(&suspects, &answers) {
+            witnesses = self.witnesses(cloud);
+            if !witnesses.is_empty() {
+                (answers, sightings) = self.answers(&suspects, &witnesses).await;
+                working.beat();
+            }
+        }
+        let is_sighted = !witnesses.is_empty();
         let mut verdicts = self.judge(&suspects, answers, asked);
         let doomed = verdicts.split_off_doomed();
         future::join(self.write_taints(&verdicts, working), async {
@@ -249,6 +278,34 @@ impl NodeLifecycleController {
         .await;
     }
 
+    /// What the cloud says of suspects, and of witnesses.
+    async fn answers(
+        &self,
+        suspects: &[Arc<Node>],
+        witnesses: &[Arc<Node>],
+    ) -> (Vec<InstanceResult>, Vec<InstanceResult>) {
+        let queries = questions(suspects, Purpose::Existence);
+        let queries: Vec<InstanceQuery> = queries
+            .chain(questions(witnesses, Purpose::CredentialCheck))
+            .collect();
+        let mut answers = self.instances.instances(&queries).await;
+        let sightings = answers.split_off(suspects.len().min(answers.len()));
+        (answers, sightings)
+    }
+
+    /// Whether the cloud does not know an instance, for the first time, and nothing proves that it is gone: some clouds prove that only
+    /// beside an instance that they show, which a process may not have asked for yet.
+    fn is_unproved(&self, suspects: &[Arc<Node>], answers: &[InstanceResult]) -> bool {
+        let ledger = self.ledger();
+        let is_unproved = |(node, answer): (&Arc<Node>, &InstanceResult)| {
+            let is_missing = answer
+                .as_ref()
+                .is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            is_missing && ledger.is_news(node, Seen::Unseen)
+        };
+        ledger.is_guarded() && suspects.iter().zip(answers).any(is_unproved)
+    }
+
     /// Hands each answer to the ledger. One about a Node that has changed meanwhile counts for nothing.
     fn judge(&self, suspects: &[Arc<Node>], answers: Vec<InstanceResult>, asked: Instant) -> Verdicts {
         let now = self.now();
@@ -260,7 +317,7 @@ impl NodeLifecycleController {
             self.count(answer.as_ref());
             let seen = match &answer {
                 Some(Ok(InstanceAnswer::Present(instance))) => match instance.power {
-                    PowerState::On | PowerState::Failed => Seen::Running,
+                    PowerState::On => Seen::Running,
                     PowerState::Off => Seen::Off,
                 },
                 Some(Ok(InstanceAnswer::Absent(proof))) => {
@@ -350,7 +407,7 @@ impl NodeLifecycleController {
     /// are asked for where there are no others. Those of other clouds say nothing of it, and would have it wait for these.
     fn witnesses(&self, cloud: Option<usize>) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
-        nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
+        nodes.retain(|node| is_witness(node));
         let of = |node: &Arc<Node>| self.instances.cloud_of(node);
         if cloud.is_some() {
             let near = nodes.iter().any(|node| of(node) == cloud).then_some(cloud);
@@ -401,12 +458,9 @@ impl NodeLifecycleController {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                     }
                     if is_news {
-                        self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
-                            "Not deleting node {}: {}with these credentials the cloud shows none of the instances of the {ready} ready nodes either. Check that the credentials are valid and belong to the project of this cluster{}",
-                            node.name,
-                            if is_proved { "" } else { "nothing is proved about its instance, and " },
-                            refusal(of_cloud(node.platform(), witnesses, sightings)).map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
-                        ));
+                        let refusal = refusal(of_cloud(node.platform(), witnesses, sightings));
+                        let text = events::deletion_frozen(&node, ready, is_proved, refusal);
+                        self.warn(&node, &events::NODE_DELETION_FROZEN, text);
                     }
                 }
                 Ruling::Throttled { recent, begins, is_news } => {
@@ -434,7 +488,7 @@ impl NodeLifecycleController {
         };
         if !lease.held(asked).await {
             let text = format!(
-                "Failed deleting node {}: the lease of leader election does not keep the annotation {DELETIONS}. Look for an admission webhook or a policy that takes annotations off leases",
+                "Failed deleting node {}: the lease of leader election does not keep the annotation {DELETIONS}. Look for an admission webhook or a policy that takes annotations off leases or denies them",
                 node.name
             );
             if self.ledger().deletion_failed(node, &text, false, Instant::now()) {

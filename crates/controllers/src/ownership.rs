@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{
     CloudError, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, Purpose,
+    Question,
 };
 use bowline_kube_io::Clock;
 use futures::future::{BoxFuture, FutureExt as _};
@@ -186,7 +187,7 @@ impl InstancesV2 for OwnedInstances {
         self.instances.cloud_of(node)
     }
 
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
+    fn names(&self) -> Vec<Question<'_, String>> {
         self.instances.names()
     }
 }

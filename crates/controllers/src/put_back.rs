@@ -13,7 +13,9 @@ use tokio::time::Instant;
 use crate::controller::Context;
 use crate::events;
 use crate::queue::of_services;
-use crate::service::ADDRESS;
+
+/// The name of the one entry of a Service that this program writes and that is no annotation.
+pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
 
 /// What happens again within this time happens in a row.
 pub(crate) const ROW: Duration = Duration::from_secs(10 * 60);

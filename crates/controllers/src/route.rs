@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Routes};
 use bowline_kube_io::Change;
+use bowline_plan::EventSpec;
 use futures::future::{BoxFuture, FutureExt as _};
 use ipnet::IpNet;
 use tokio::time::{Instant, sleep_until};
@@ -142,6 +143,13 @@ pub struct RouteSettings {
 }
 
 impl RouteSettings {
+    /// What is wrong with the pod networks of a Node; see [`odd_networks`](crate::cluster_cidr::odd_networks).
+    #[must_use]
+    pub fn odd_networks(&self, node: &Node, nodes: &[Arc<Node>]) -> Vec<(&'static EventSpec, String)> {
+        let cluster = self.cluster_cidrs.as_deref().unwrap_or_default();
+        cluster_cidr::odd_networks(node, nodes, cluster)
+    }
+
     /// Reads `--cluster-cidr`.
     #[must_use]
     pub fn new(is_wanted: bool, cluster_cidr: &str, timing: RouteTiming) -> Self {

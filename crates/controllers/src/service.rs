@@ -74,7 +74,6 @@ use crate::queue::{WorkQueue, of_services};
 use crate::workers::{self, Work};
 use concurrency::{ConcurrencyLimit, Permit};
 use left_behind::LeftBehind;
-pub(crate) use needs_update::ADDRESS;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{Balanced, KnownIdentities, NodeSync};

@@ -18,6 +18,7 @@ use crate::client::{Kube, KubeOptions};
 use crate::exchange::segment;
 
 pub(crate) mod credentials;
+mod forms;
 mod kubeconfig;
 mod names;
 mod plugin;

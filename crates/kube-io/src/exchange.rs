@@ -45,6 +45,9 @@ const LEAN: &str = "application/json;drop=metadata.managedFields";
 /// The metadata alone: some 4 KiB of a Node instead of 30. A server that does not know this form answers with the whole object.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields,\
                         application/json;drop=metadata.managedFields";
+/// The same with the managed fields.
+const MANAGED_METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
@@ -93,6 +96,14 @@ impl Call {
     /// Asks for the managed fields too, which tell who wrote what.
     pub(crate) fn with_managed_fields(self) -> Self {
         Self { accept: JSON, ..self }
+    }
+
+    /// Asks for the metadata alone, with the managed fields.
+    pub(crate) fn for_managed_metadata(self) -> Self {
+        Self {
+            accept: MANAGED_METADATA,
+            ..self
+        }
     }
 
     /// Reads less of the answer than of others.

@@ -232,6 +232,21 @@ impl LeaseRecord {
         self.deletions = Some(DeletionNote { term, ..deletions });
     }
 
+    /// The same without the annotation, for an API server that refuses it; `None` if it has none.
+    #[must_use]
+    pub fn without_note(&self) -> Option<Self> {
+        let mut bare = Self {
+            deletions: None,
+            ..self.clone()
+        };
+        let annotations = bare
+            .source
+            .as_mut()
+            .and_then(|lease| lease.get_mut("metadata")?.get_mut("annotations")?.as_object_mut());
+        let was_stored = annotations.is_some_and(|annotations| annotations.remove(DELETIONS).is_some());
+        (was_stored || self.deletions.is_some()).then_some(bare)
+    }
+
     /// From now on the note on the lease does not tell how old a deletion is.
     pub fn doubt_note(&mut self) {
         if let Some(deletions) = &mut self.deletions {

@@ -62,123 +62,56 @@ struct VerbLabels {
     host: Arc<str>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct HostLabels {
-    host: String,
-}
-
 /// No client is shared, so that none is found made already.
-const MISS: ResultLabels = ResultLabels { result: "miss" };
+const MISS: [(&str, &str); 1] = [("result", "miss")];
 
 /// For a family that has one series or none.
 type NoLabels = [(&'static str, &'static str); 0];
-type Histograms = Family<VerbLabels, Histogram, fn() -> Histogram>;
+type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// The series `rest_client_*`. Clones share them.
-#[derive(Debug, Clone)]
-pub struct KubeMetrics {
-    requests: Family<CodeLabels, Counter>,
-    duration: Histograms,
-    waited: Histograms,
-    sent: Histograms,
-    received: Histograms,
-    /// Without a value where the API server has an address and no name.
-    looked_up: Family<HostLabels, Histogram, fn() -> Histogram>,
-    transports: Gauge,
-    transports_made: Family<ResultLabels, Counter>,
-    /// Without a value while a kubeconfig names a plugin: how long its certificate is valid is not looked into.
-    plugin_ttl: Family<NoLabels, Gauge<f64, AtomicU64>>,
-    plugin_ages: Family<NoLabels, Histogram, fn() -> Histogram>,
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
 }
 
-impl Default for KubeMetrics {
-    fn default() -> Self {
-        let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
-        let bytes: fn() -> Histogram = || Histogram::new(BYTES);
-        Self {
-            requests: Family::default(),
-            duration: Family::new_with_constructor(seconds),
-            waited: Family::new_with_constructor(seconds),
-            sent: Family::new_with_constructor(bytes),
-            received: Family::new_with_constructor(bytes),
-            looked_up: Family::new_with_constructor(|| Histogram::new(SECONDS[..11].iter().copied())),
-            transports: Gauge::default(),
-            transports_made: Family::default(),
-            plugin_ttl: Family::default(),
-            plugin_ages: Family::new_with_constructor(|| Histogram::new(AGES)),
-        }
+fn bytes() -> Histogram {
+    Histogram::new(BYTES)
+}
+
+bowline_plan::series! {
+    /// The series `rest_client_*`. Clones share them.
+    pub struct KubeMetrics {
+        requests: Family<CodeLabels, Counter> = Family::default(),
+            "rest_client_requests", "[ALPHA] Requests to the API server by status code, method and host, <error> without an answer, <terminating> for what is refused because its namespace is being deleted";
+        duration: Histograms<VerbLabels> = Family::new_with_constructor(seconds),
+            "rest_client_request_duration_seconds", "[ALPHA] Time from sending a request to the API server to the end of its answer; of a watch, to its beginning";
+        waited: Histograms<VerbLabels> = Family::new_with_constructor(seconds),
+            "rest_client_rate_limiter_duration_seconds", "[ALPHA] Time that requests waited for their turn before they were sent";
+        sent: Histograms<VerbLabels> = Family::new_with_constructor(bytes),
+            "rest_client_request_size_bytes", "[ALPHA] Size of requests to the API server";
+        received: Histograms<VerbLabels> = Family::new_with_constructor(bytes),
+            "rest_client_response_size_bytes", "[ALPHA] Size of the API server's answers";
+        looked_up: Histograms<[(&'static str, String); 1]> =
+            Family::new_with_constructor(|| Histogram::new(SECONDS[..11].iter().copied())),
+            "rest_client_dns_resolution_duration_seconds", "[ALPHA] Time of looking up the name of the API server, or of the proxy before it; absent where both are addresses";
+        transports: Gauge = Gauge::default(),
+            "rest_client_transport_cache_entries", "[ALPHA] Clients of API servers that this process has";
+        transports_made: Family<[(&'static str, &'static str); 1], Counter> = Family::default(),
+            "rest_client_transport_create_calls", "[ALPHA] Clients of API servers that were made; none is shared, so each is a miss";
+        given_up: Counter = Counter::default(),
+            "rest_client_transport_cert_rotation_gc_calls", "[ALPHA] Watches of client certificates that were given up with their clients; clients live as long as the process";
+        /// Without a value while a kubeconfig names a plugin: how long its certificate is valid is not looked into.
+        plugin_ttl: Family<NoLabels, Gauge<f64, AtomicU64>> = Family::default(),
+            "rest_client_exec_plugin_ttl_seconds", "[ALPHA] Time that the client certificate of a credential plugin is still valid; +Inf without a plugin";
+        plugin_ages: Histograms<NoLabels> = Family::new_with_constructor(|| Histogram::new(AGES)),
+            "rest_client_exec_plugin_certificate_rotation_age", "[ALPHA] Age of the client certificates of a credential plugin when they were replaced; shown without a plugin only";
     }
 }
 
 impl KubeMetrics {
     /// The series, made visible in this registry. Call it once per registry.
-    pub fn register(registry: &mut Registry) -> Self {
+    pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register(
-            "rest_client_requests",
-            "[ALPHA] Requests to the API server by status code, method and host, <error> without an answer, <terminating> for what is refused because its namespace is being deleted",
-            metrics.requests.clone(),
-        );
-        for (name, help, series) in [
-            (
-                "rest_client_request_duration_seconds",
-                "[ALPHA] Time from sending a request to the API server to the end of its answer; of a watch, to its beginning",
-                &metrics.duration,
-            ),
-            (
-                "rest_client_rate_limiter_duration_seconds",
-                "[ALPHA] Time that requests waited for their turn before they were sent",
-                &metrics.waited,
-            ),
-            (
-                "rest_client_request_size_bytes",
-                "[ALPHA] Size of requests to the API server",
-                &metrics.sent,
-            ),
-            (
-                "rest_client_response_size_bytes",
-                "[ALPHA] Size of the API server's answers",
-                &metrics.received,
-            ),
-        ] {
-            registry.register(name, help, series.clone());
-        }
-        registry.register(
-            "rest_client_dns_resolution_duration_seconds",
-            "[ALPHA] Time of looking up the name of the API server, or of the proxy before it; absent where both are addresses",
-            metrics.looked_up.clone(),
-        );
-        registry.register(
-            "rest_client_transport_cache_entries",
-            "[ALPHA] Clients of API servers that this process has",
-            metrics.transports.clone(),
-        );
-        registry.register(
-            "rest_client_transport_create_calls",
-            "[ALPHA] Clients of API servers that were made; none is shared, so each is a miss",
-            metrics.transports_made.clone(),
-        );
-        registry.register(
-            "rest_client_transport_cert_rotation_gc_calls",
-            "[ALPHA] Watches of client certificates that were given up with their clients; clients live as long as the process",
-            Counter::<u64>::default(),
-        );
-        registry.register(
-            "rest_client_exec_plugin_ttl_seconds",
-            "[ALPHA] Time that the client certificate of a credential plugin is still valid; +Inf without a plugin",
-            metrics.plugin_ttl.clone(),
-        );
-        registry.register(
-            "rest_client_exec_plugin_certificate_rotation_age",
-            "[ALPHA] Age of the client certificates of a credential plugin when they were replaced; shown without a plugin only",
-            metrics.plugin_ages.clone(),
-        );
-        // Seen from the start on, as a step from 0.
+        metrics.register(registry);
         metrics.transports_made.get_or_create(&MISS).inc_by(0);
         metrics
     }
@@ -198,9 +131,7 @@ impl KubeMetrics {
 
     /// A name was looked up, whatever came of it.
     pub fn looked_up(&self, host: &str, took: Duration) {
-        let labels = HostLabels {
-            host: host.to_owned(),
-        };
+        let labels = [("host", host.to_owned())];
         self.looked_up.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
@@ -283,7 +214,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn names_and_labels_are_those_of_the_client_libraries() {
         let mut registry = Registry::default();
-        let metrics = KubeMetrics::register(&mut registry);
+        let metrics = KubeMetrics::registered(&mut registry);
         let host: Arc<str> = Arc::from("10.0.0.1:443");
         let mut measured = metrics.begin("PATCH", &host, 100, Duration::ZERO);
         measured.answered(http::StatusCode::OK);

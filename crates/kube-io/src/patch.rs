@@ -164,7 +164,8 @@ pub(crate) fn delete_node(node: &Node) -> Value {
     })
 }
 
-/// Merge patch of `services/NAME/status`, through which finalizers may be changed as well.
+/// Merge patch of `services/NAME/status`, through which finalizers and annotations may be changed as well. The class is noted with the
+/// finalizer, for as long as that is there.
 pub(crate) fn service_finalizer(service: &Service, present: bool) -> Value {
     let others = service.metadata.finalizers.iter().flatten();
     let mut finalizers: Vec<&str> = others
@@ -176,6 +177,10 @@ pub(crate) fn service_finalizer(service: &Service, present: bool) -> Value {
     }
     let mut metadata = service_version(service);
     metadata.insert("finalizers".into(), json!(finalizers));
+    let class = facts::class(service).filter(|_| present);
+    if facts::noted_class(service) != class {
+        metadata.insert("annotations".into(), json!({keys::ANNOTATION_CLASS: class}));
+    }
     json!({"metadata": metadata})
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use bowline_transport::pem;
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,25 +18,6 @@ const MOST: usize = 2_000;
 struct Secret {
     #[serde(default)]
     data: BTreeMap<String, String>,
-}
-
-/// An object, as far as it says when it was changed.
-#[derive(Deserialize)]
-struct Changed {
-    metadata: ChangedMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ChangedMeta {
-    #[serde(default)]
-    managed_fields: Vec<ChangedBy>,
-}
-
-#[derive(Deserialize)]
-struct ChangedBy {
-    #[serde(default)]
-    time: Option<Timestamp>,
 }
 
 #[derive(Deserialize)]
@@ -71,34 +51,6 @@ impl Kube {
                 };
                 let data = read::<Secret>(&body)?.data;
                 data.into_iter().map(decoded).collect::<Result<_, _>>().map(Some)
-            }
-            Err(KubeError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// When somebody last changed an object of the core group, by its managed fields; `None` if it is not there, or does not tell.
-    ///
-    /// # Errors
-    ///
-    /// [`KubeError::Forbidden`] for whoever may not read it.
-    pub async fn changed_at(
-        &self,
-        plural: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<Timestamp>, KubeError> {
-        let path = format!(
-            "/api/v1/namespaces/{}/{}/{}",
-            segment(namespace),
-            segment(plural),
-            segment(name)
-        );
-        match self.exchange(Call::get(path)).await {
-            Ok(body) => {
-                let Changed { metadata } = read(&body)?;
-                let times = metadata.managed_fields.into_iter().filter_map(|it| it.time);
-                Ok(times.max())
             }
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),

@@ -229,6 +229,30 @@ impl Kube {
         Ok(SeenLease::of(read(&self.exchange(call).await?)?))
     }
 
+    /// When the data of a Secret was written last, by the clock of the API server; of the data nothing is read. `None`: it does not tell.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::NotFound`] if there is none.
+    pub async fn secret_written(&self, namespace: &str, name: &str) -> Result<Option<Timestamp>, KubeError> {
+        let path = format!(
+            "/api/v1/namespaces/{}/secrets/{}",
+            segment(namespace),
+            segment(name)
+        );
+        let answer = self.exchange(Call::get(path).for_managed_metadata()).await?;
+        let object: Map<String, Value> = read(&answer)?;
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        let managed = metadata["managedFields"].as_array();
+        let of_data = managed
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry["fieldsV1"].get("f:data").is_some())
+            .map(|entry| &entry["time"]);
+        let times = of_data.chain([&metadata["creationTimestamp"]]);
+        Ok(times.filter_map(|time| time.as_str()?.parse().ok()).max())
+    }
+
     /// The leases of a namespace that somebody holds, by their last word: one that ran out is among them.
     ///
     /// # Errors

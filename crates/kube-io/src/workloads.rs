@@ -269,11 +269,11 @@ pub struct ContainerState {
     pub running: Option<Running>,
 }
 
-/// A container that runs.
+/// Since when a container runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Running {
-    /// Since when.
+    /// When it was started.
     #[serde(deserialize_with = "lenient")]
     pub started_at: Option<Timestamp>,
 }

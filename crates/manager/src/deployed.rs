@@ -9,6 +9,7 @@ use bowline_kube_io::workloads::{
     Container, ContainerStatus, EnvVar, KeyRef, Pod, PodSpec, Volume, Workload,
 };
 use bowline_kube_io::{Kube, KubeError, UserInfo};
+use jiff::Timestamp;
 
 use place::volume_key;
 
@@ -323,6 +324,12 @@ impl Deployed {
     #[must_use]
     pub fn is_ready(&self, pod: &Pod) -> bool {
         pod.metadata.deletion_timestamp.is_none() && self.status_of(pod).is_some_and(|it| it.ready)
+    }
+
+    /// Since when the container of this pod runs; `None` if it does not, or nobody tells.
+    #[must_use]
+    pub fn runs_since(&self, pod: &Pod) -> Option<Timestamp> {
+        self.status_of(pod)?.state.running.as_ref()?.started_at
     }
 
     /// How the container of this pod is.

@@ -22,20 +22,19 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
-    CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, ServerVersion, Service,
-    ServiceClasses, ServiceKey, ServiceList, facts,
+    CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, Question, ServerVersion,
+    Service, ServiceClasses, ServiceKey, ServiceList, Unanswered, ask_all,
 };
-use bowline_controllers::advice;
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 use crate::manifest;
 pub use crate::outcome::Outcome;
-use crate::why::{Known, TRIED_WITHIN, Unserved, some_of};
+use crate::why::{Known, Unserved, some_of};
 
 pub use before::examine_before;
 pub use explain::{Target, explain};
@@ -172,6 +171,8 @@ pub enum Cloud {
     Refused(CloudError),
     /// The configuration cannot be used, for this reason.
     Unusable(String),
+    /// Whoever asks may not read what the manager is told.
+    Hidden(String),
 }
 
 /// One of several clouds, which refuses what is asked of it first.
@@ -193,14 +194,14 @@ impl Cloud {
     fn provider(&self) -> Option<&dyn CloudProvider> {
         match self {
             Self::Built(provider, _) | Self::Partly(provider, ..) => Some(&**provider),
-            Self::Refused(_) | Self::Unusable(_) => None,
+            Self::Refused(_) | Self::Unusable(_) | Self::Hidden(_) => None,
         }
     }
 
     fn refused(&self) -> &[Refused] {
         match self {
             Self::Partly(_, _, refused) => refused,
-            Self::Built(..) | Self::Refused(_) | Self::Unusable(_) => &[],
+            Self::Built(..) | Self::Refused(_) | Self::Unusable(_) | Self::Hidden(_) => &[],
         }
     }
 
@@ -237,18 +238,6 @@ impl Objects {
             .unwrap_or_default()
     }
 
-    /// Whether the objects show that the manager gets nowhere with what it was given: the cloud refuses its login, or Nodes wait too long.
-    fn are_stuck(&self, kube: Option<&Kube>) -> bool {
-        let is_refused = |service: &Arc<Service>| {
-            facts::trouble(service).is_some_and(|it| it.message.contains(advice::UNAUTHENTICATED))
-        };
-        let is_late = |node: &Arc<Node>| {
-            let age = kube.map(|kube| kube.clock().now().duration_since(node.created));
-            node.is_uninitialized() && age.is_some_and(|age| age > TRIED_WITHIN)
-        };
-        self.services().iter().any(is_refused) || self.nodes().iter().any(is_late)
-    }
-
     fn are_services_read(&self) -> bool {
         matches!(self.services, Some(Ok(_)))
     }
@@ -281,12 +270,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("looking for the managers of the cluster");
     let found = managers::find(kube).await;
     let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
-    let works = managers::check(
-        patient,
-        found.as_ref(),
-        leadership.leader(),
-        objects.are_stuck(kube),
-    );
+    let works = managers::check(patient, found.as_ref(), leadership.leader());
     let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");
     checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
@@ -303,6 +287,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let runs = |name| patient.config.controllers.includes(name);
     let initialises = runs(ControllerName::Node);
     checks.extend(nodes::checks(
+        patient.is_manager,
         objects.nodes.as_ref(),
         answers.as_ref(),
         now,
@@ -325,6 +310,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     checks.push(nodes::left_out(plans.as_deref(), unserved.is_some()));
     let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
+        patient.is_manager,
         objects.services.as_ref(),
         planned,
         known.as_ref(),
@@ -385,14 +371,19 @@ fn known<'a>(
             .map(LoadBalancer::node_set),
         load_balancer,
         unserved: unserved(patient),
-        cluster_cidrs: match &patient.config.settings.routes {
-            routes if routes.is_wanted => routes.cluster_cidrs.as_deref().unwrap_or_default(),
-            _ => &[],
-        },
         events,
         classes: &objects.classes,
         endpoints: None,
+        routes: gives_networks(patient).then_some(&patient.config.settings.routes),
     }
+}
+
+/// Whether pod networks or routes are the manager's.
+fn gives_networks(patient: &Patient<'_>) -> bool {
+    let config = patient.config;
+    patient.cloud.provider().is_some_and(|provider| {
+        config.makes_routes() && provider.routes().is_some() || config.gives_node_networks(provider)
+    })
 }
 
 /// The events of all Services, or those of the one object; none where they may not be read.
@@ -468,6 +459,17 @@ async fn timed<T>(question: impl Future<Output = T>) -> Option<(T, Duration)> {
     Some((answer, begun.elapsed()))
 }
 
+/// What the clouds told in time, and what became of those that did not.
+async fn ask_each<T>(questions: Vec<Question<'_, T>>) -> (Vec<T>, Vec<Unanswered>) {
+    ask_all(questions, too_late).await
+}
+
+/// What becomes of a question that has no answer in time.
+async fn too_late() -> CloudError {
+    sleep(PATIENCE).await;
+    CloudError::transient(no_answer())
+}
+
 /// A list of objects, whose pages are asked for again and again, within the time for one question.
 async fn listed<T>(list: impl Future<Output = Result<T, KubeError>>) -> Result<T, KubeError> {
     timed(list)
@@ -480,14 +482,26 @@ fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
 }
 
-/// What to do where the API server does not let objects be read.
-fn unread(error: &KubeError) -> &'static str {
+/// What is said of what the API server does not let be read. What a person may not read is no fault of the manager.
+fn unread(is_manager: bool, topic: &'static Topic, error: &KubeError) -> Check {
     match error {
-        KubeError::Forbidden(_) => {
-            "ask with an administrator's kubeconfig; if the account that asks is the manager's, apply its ClusterRole and its ClusterRoleBinding again"
-        }
-        _ => "look at the API server",
+        KubeError::Forbidden(_) if !is_manager => topic.skipped(not_yours(error)),
+        KubeError::Forbidden(_) => topic.failed(
+            error.to_string(),
+            "apply the manager's ClusterRole, its Role and their bindings again",
+        ),
+        _ => topic.failed(error.to_string(), "look at the API server"),
     }
+}
+
+/// Who may read what whoever asks may not.
+const ASK_AS_ANOTHER: &str = "ask with an administrator's kubeconfig, or in the manager's pod";
+
+/// What is said where it is whoever asks that may not. What the manager would lose without that right is beside the point.
+fn not_yours(error: &KubeError) -> String {
+    let text = error.to_string();
+    let refusal = text.split("; allow it to this user").next().unwrap_or_default();
+    format!("you may not read this, so {ASK_AS_ANOTHER}: {refusal}")
 }
 
 /// A time as people read it.

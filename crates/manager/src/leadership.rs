@@ -544,37 +544,39 @@ impl Elector {
             let passed = Duration::try_from(wall.duration_since(then)).unwrap_or_default();
             passed.abs_diff(sent - at) > CLOCK_TOLERANCE
         });
-        let mut decision = self.election.decide(sent, wall);
-        let noted = match &mut decision {
-            Decision::Create(record) | Decision::Update(record) => {
-                if let (true, Some(note)) = (leads, note) {
-                    record.note(note);
-                }
-                if has_jumped {
-                    record.doubt_note();
-                }
-                record.deletions.clone()
-            }
+        let (mut record, is_new) = match self.election.decide(sent, wall) {
+            Decision::Create(record) => (record, true),
+            Decision::Update(record) => (record, false),
             Decision::Wait { .. } => return Ok(Attempt::Foreign),
         };
-        self.is_in_doubt = true;
-        let answer = match decision {
-            Decision::Create(record) => self.lock.create(&record).await,
-            Decision::Update(record) => self.lock.update(&record).await,
-            Decision::Wait { .. } => return Ok(Attempt::Foreign),
-        };
-        // A conflict is an answer: the write was not made.
-        self.is_in_doubt = answer.as_ref().is_err_and(|error| !error.is_conflict());
-        let written: LeaseRecord = answer?;
-        if leads {
-            self.note.written(asked, written.deletions == noted);
-        } else {
+        if let (true, Some(note)) = (leads, note) {
+            record.note(note);
+        }
+        if has_jumped {
+            record.doubt_note();
+        }
+        let mut answer = self.send(&record, is_new).await;
+        let mut is_refused = false;
+        if let Err(error @ (KubeError::Forbidden(_) | KubeError::Invalid(_))) = &answer
+            && let Some(bare) = record.without_note()
+        {
+            // Leading matters more than the note: without it no Node is deleted, see `LeaseNote::held`.
+            tracing::debug!(lease = self.lease, %error, "The lease is written without the note");
+            answer = self.send(&bare, is_new).await;
+            is_refused = true;
+        }
+        let written = answer?;
+        if !leads {
             self.note.won(written.deletions.clone().map(|note| FoundNote {
                 is_complete: written.is_note_complete(),
                 note,
                 at: sent,
                 wall,
             }));
+        } else if is_refused {
+            self.note.refused(asked);
+        } else {
+            self.note.written(asked, written.deletions == record.deletions);
         }
         self.renewed = Some((sent, wall));
         self.election.observe(Some(written), sent);
@@ -584,6 +586,18 @@ impl Elector {
         self.state
             .send_replace(Leadership::Leading { renewed: sent, term });
         Ok(Attempt::Held)
+    }
+
+    async fn send(&mut self, record: &LeaseRecord, is_new: bool) -> Result<LeaseRecord, KubeError> {
+        self.is_in_doubt = true;
+        let answer = if is_new {
+            self.lock.create(record).await
+        } else {
+            self.lock.update(record).await
+        };
+        // A conflict is an answer: the write was not made.
+        self.is_in_doubt = answer.as_ref().is_err_and(|error| !error.is_conflict());
+        answer
     }
 
     /// Tells that an attempt failed, unless that was told lately.

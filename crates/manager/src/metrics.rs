@@ -31,7 +31,7 @@ pub struct Metrics {
     serving: ServingMetrics,
 }
 
-bowline_controllers::series! {
+bowline_cloud_provider::plan::series! {
     /// The series that the manager itself keeps. Clones share them.
     pub struct Series {
         leading: Gauges = Family::default(),

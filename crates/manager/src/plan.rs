@@ -103,9 +103,9 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         node_set: None,
         load_balancer: None,
         unserved: None,
-        cluster_cidrs: &[],
         events: &events,
         endpoints: None,
+        routes: None,
     };
     for report in reports {
         let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;

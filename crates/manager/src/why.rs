@@ -12,8 +12,8 @@ use bowline_cloud_provider::{
 };
 use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
+use bowline_controllers::route::RouteSettings;
 use bowline_kube_io::{Endpoints, SeenEvent};
-use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::outcome::Outcome;
@@ -27,7 +27,7 @@ mod render;
 pub use causes::CAUSES;
 use causes::{EVENT, LAST_TRY};
 pub(crate) use many::{of_many, some_of};
-pub use node::{of_answer, of_node};
+pub use node::{Shown, of_answer, of_node};
 pub use render::{render_json, render_text};
 
 /// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
@@ -123,14 +123,14 @@ pub struct Known<'a> {
     pub load_balancer: Option<&'a dyn LoadBalancer>,
     /// Why no Service is served.
     pub unserved: Option<Unserved>,
-    /// The pod networks of the cluster, where routes are made for them.
-    pub cluster_cidrs: &'a [IpNet],
     /// Events, the newest last; empty where they may not be read.
     pub events: &'a [SeenEvent],
     /// Which Services are served.
     pub classes: &'a ServiceClasses,
     /// The pods behind the Service that is asked about; `None` if they are not known.
     pub endpoints: Option<&'a Endpoints>,
+    /// What pod networks and routes go by; `None`: the manager has nothing to do with them.
+    pub routes: Option<&'a RouteSettings>,
 }
 
 impl Known<'_> {
@@ -257,6 +257,11 @@ impl<'a> Failure<'a> {
         }
     }
 
+    /// Whether the cloud did not take the manager's credentials.
+    fn is_unauthenticated(&self) -> bool {
+        self.reason == "denied" && self.text.contains(advice::UNAUTHENTICATED)
+    }
+
     fn is_wait(&self) -> bool {
         self.last.is_none() && matches!(self.reason, "waiting" | "pending")
     }
@@ -287,7 +292,7 @@ impl<'a> Failure<'a> {
             "refused" | "invalid" => {
                 "whoever the text names does what it says; if it names nobody, whoever owns the Service changes what it names"
             }
-            "denied" if self.text.contains(advice::UNAUTHENTICATED) => {
+            "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
             }
             "denied" if self.text.contains(advice::REFUSED_VALUE) => {
@@ -352,7 +357,7 @@ const UNHEARD: &str = "not known: the Service has neither an address nor a condi
     written, nothing tells of it: `explain` tries that write";
 
 /// Within this time a manager that leads has tried, and told of it.
-pub(crate) const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
+const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
 fn is_unheard_of(service: &Service, known: &Known<'_>) -> bool {
     let created = service.metadata.creation_timestamp;
@@ -421,12 +426,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         } else {
             Outcome::Failed
         };
-        let mut cause = Cause::new(
-            failure.id(),
-            outcome,
-            failure.says(known.now),
-            failure.remedy(known.now),
-        );
+        // The cloud takes the credentials of this command, which has just asked it.
+        let is_answered = report.is_some_and(|it| !matches!(it.outcome, ReportedOutcome::Failed { .. }));
+        let remedy = match failure.is_unauthenticated() && is_answered {
+            true => OLDER_CREDENTIALS,
+            false => failure.remedy(known.now),
+        };
+        let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), remedy);
         failure.text.clone_into(&mut cause.timeless);
         cause.since = failure
             .since
@@ -461,6 +467,10 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     );
     why
 }
+
+/// What to do where the cloud refuses the manager's credentials and takes those of this command.
+const OLDER_CREDENTIALS: &str = "the cloud takes the credentials that this command has, so the pods run with older ones: whoever runs the manager \
+    restarts them (kubectl rollout restart); see docs/guides/rotate-credentials.md";
 
 /// What to do about an address that is not in the status.
 const UNPUBLISHED: &str = "whoever owns the Service sees who takes the address out of its status, such as a GitOps tool, a restore or a script \
@@ -621,10 +631,10 @@ impl<'a> Known<'a> {
         last.into_values()
     }
 
-    /// What the tables of events say to do about one: that of the controllers, or that of the cloud.
+    /// What the tables of events say to do about one: that of the cloud, or that of the controllers.
     fn remedy_of(&self, reason: &str) -> &'static str {
-        let of_cloud = || self.load_balancer?.event(reason).map(|it| it.remedy);
-        remedy_of(reason).or_else(of_cloud).unwrap_or("follow the text")
+        let of_cloud = self.load_balancer.and_then(|it| it.event(reason));
+        of_cloud.map_or_else(|| remedy_of(reason), |it| it.remedy)
     }
 
     /// What a warning tells, with what the table of events has about it.
@@ -658,9 +668,9 @@ pub(crate) fn remedy_of_error(error: &CloudError) -> &'static str {
 }
 
 /// What the table of the controllers' events says to do about one.
-fn remedy_of(reason: &str) -> Option<&'static str> {
+pub(crate) fn remedy_of(reason: &str) -> &'static str {
     let known = EVENTS.iter().find(|it| it.reason == reason);
-    known.map(|it| it.remedy)
+    known.map_or("follow the text", |it| it.remedy)
 }
 
 /// How long ago something was, as people say it.

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! What to do next about a call that failed is a [`Class`], one for all clouds. It stands here because the HTTP stack and the
-//! contract both need it and neither may know the other. So do [`Pairs`], the small map of what clouds and Kubernetes note on objects.
+//! contract both need it and neither may know the other. So do [`Pairs`], the small map of what clouds and Kubernetes note on objects,
+//! and [`series`](crate::series!), the form in which every crate declares what it counts.
 //!
 //! This crate is pure: no runtime, no IO, no clock, no randomness. It does not know Kubernetes and it knows no cloud.
 
@@ -20,6 +21,7 @@ mod event;
 mod failure;
 mod pairs;
 mod render;
+mod series;
 mod step;
 
 pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};

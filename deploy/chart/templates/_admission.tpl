@@ -509,11 +509,14 @@ variables:
         'service.beta.kubernetes.io/cloudstack-load-balancer-address',
         'service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip',
         'service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-param',
         'service.beta.kubernetes.io/cloudstack-load-balancer-id',
         'service.beta.kubernetes.io/cloudstack-load-balancer-network-id',
         'service.beta.kubernetes.io/cloudstack-load-balancer-ip-associated-by-controller',
         'service.beta.kubernetes.io/cloudstack-load-balancer-ip-ids',
         'service.beta.kubernetes.io/cloudstack-load-balancer-ip-networks',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-sticky-policies',
         'service.beta.kubernetes.io/cloudstack-load-balancer-acl-sources',
         'service.beta.kubernetes.io/cloudstack-load-balancer-replaced-rules'
       ]
@@ -529,7 +532,7 @@ validations:
       an annotation that Apache CloudStack does not know has no effect
     messageExpression: |-
       'annotations that Apache CloudStack does not know have no effect: ' + variables.unknown.map(k,
-        [variables.known.filter(n, !(n in ['service.beta.kubernetes.io/cloudstack-load-balancer-id', 'service.beta.kubernetes.io/cloudstack-load-balancer-network-id', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-associated-by-controller', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-ids', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-networks', 'service.beta.kubernetes.io/cloudstack-load-balancer-acl-sources', 'service.beta.kubernetes.io/cloudstack-load-balancer-replaced-rules']) && ((n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudstack') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
+        [variables.known.filter(n, !(n in ['service.beta.kubernetes.io/cloudstack-load-balancer-id', 'service.beta.kubernetes.io/cloudstack-load-balancer-network-id', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-associated-by-controller', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-ids', 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-networks', 'service.beta.kubernetes.io/cloudstack-load-balancer-sticky-policies', 'service.beta.kubernetes.io/cloudstack-load-balancer-acl-sources', 'service.beta.kubernetes.io/cloudstack-load-balancer-replaced-rules']) && ((n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))) || k.contains('cloudstack') && k.endsWith(n.substring(n.indexOf('/'))) || n.endsWith('-' + k.substring(k.indexOf('/') + 1)) || (n.contains('-' + k.substring(k.indexOf('/') + 1) + '-') || k.endsWith('-' + n.substring(n.indexOf('/') + 1)) || k.substring(k.indexOf('/') + 1).contains('-') && n.endsWith(k.substring(k.lastIndexOf('-'))))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.filter(n, size(l.filter(m, (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) < (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) || (size(m) > size(k) ? size(m) - size(k) : size(k) - size(m)) == (size(n) > size(k) ? size(n) - size(k) : size(k) - size(n)) && m < n)) < 3).join(' or ') + '?)')[0]).join(', ')
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol' in variables.touched)
       || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'].trim() in ['true', 'false'])
@@ -572,6 +575,13 @@ validations:
       service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24
     messageExpression: |-
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'] + '` and must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24' : ''
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name'].trim() in ['', 'LbCookie', 'AppCookie', 'SourceBased'])
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name must be one of: LbCookie, AppCookie, SourceBased
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name'] + '` and must be one of: LbCookie, AppCookie, SourceBased' : ''
   - expression: |-
       !(variables.isNew || has(object.spec.ports) != has(oldObject.spec.ports) || has(object.spec.ports) && object.spec.ports != oldObject.spec.ports)
       || (!has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP']))

@@ -24,6 +24,8 @@ pub enum Effect {
     Text(u16, &'static str),
     /// What a patch or an update makes of the object is changed before it is stored, as by a mutating admission webhook.
     Rewrite(fn(&mut Value)),
+    /// What a patch or an update makes of the object is refused with 403 if this says so, as by a validating admission policy.
+    Deny(fn(&Value) -> bool),
     /// The server accepts the request and falls silent: a watch is opened and shows nothing, not even its end; any other
     /// request is never answered and has no effect.
     Silence,
@@ -144,7 +146,7 @@ impl Faults {
         let mut delay = Duration::ZERO;
         let mut met = None;
         self.lock().retain_mut(|fault| {
-            let is_later = matches!(fault.effect, Effect::Rewrite(_));
+            let is_later = matches!(fault.effect, Effect::Rewrite(_) | Effect::Deny(_));
             if met.is_some() || is_later || !fault.matches(verb, resource, subresource, name) {
                 return true;
             }
@@ -164,15 +166,20 @@ impl Faults {
         (delay, met)
     }
 
-    /// Changes what a patch or an update has made of an object.
-    pub(crate) fn rewrite(&self, target: &Attributes, object: &mut Value) {
-        for fault in &*self.lock() {
-            if let Effect::Rewrite(change) = fault.effect
-                && fault.matches(&target.verb, &target.resource, &target.subresource, &target.name)
-            {
-                change(object);
+    /// Changes or refuses what a patch or an update has made of an object.
+    pub(crate) fn admit(&self, target: &Attributes, object: &mut Value) -> Result<(), Status> {
+        let matches =
+            |fault: &Fault| fault.matches(&target.verb, &target.resource, &target.subresource, &target.name);
+        for fault in self.lock().iter().filter(|fault| matches(fault)) {
+            match fault.effect {
+                Effect::Rewrite(change) => change(object),
+                Effect::Deny(is_denied) if is_denied(object) => {
+                    return Err(Status::new(403, "Forbidden", "denied by a policy"));
+                }
+                _ => {}
             }
         }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Fault>> {

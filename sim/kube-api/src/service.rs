@@ -98,7 +98,9 @@ impl ApiService {
                 Some(answer) => Ok(answer),
                 None => std::future::pending().await,
             },
-            Some(Effect::Delay(_) | Effect::Rewrite(_)) | None => Ok(handle(&self.core, request)),
+            Some(Effect::Delay(_) | Effect::Rewrite(_) | Effect::Deny(_)) | None => {
+                Ok(handle(&self.core, request))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use bowline_cloud_http::Url;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
     AnnotationSpec, Asker, CloudError, Creation, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor,
-    Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    Question, Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
@@ -309,17 +309,13 @@ impl LoadBalancer for Balancers {
         read::effective_name(&facts.service)
     }
 
-    fn made_for<'a>(
-        &'a self,
-        services: &'a dyn ServicesView,
-    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
-        Box::pin(async {
-            if services.cluster_uid().is_none() {
-                return Ok(Vec::new());
-            }
+    fn made_for<'a>(&'a self, services: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
+        let made = || async {
             let balancers = self.reads.balancers().await?;
             Ok(evidence::made_by_cluster(&balancers, services))
-        })
+        };
+        let cluster = services.cluster_uid().into_iter();
+        cluster.map(|_| Question::new(made())).collect()
     }
 
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    AddressType, CloudError, InstanceDirectory, InstanceMetadata, InstanceQuery, InstanceResult, Node,
-    NodeAddress, PowerState, Purpose, Sought,
+    AddressType, CloudError, InstanceDirectory, InstanceMetadata, InstanceQuery, InstanceResult,
+    InstanceState, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudscale_client::{InterfaceType, Server, ServerId, ServerStatus};
 
@@ -96,6 +96,13 @@ impl InstanceDirectory for Servers {
         match server.status {
             ServerStatus::Stopped => PowerState::Off,
             _ => PowerState::On,
+        }
+    }
+
+    fn state(&self, server: &Server) -> InstanceState {
+        InstanceState {
+            word: server.status.to_string(),
+            is_running: server.status == ServerStatus::Running,
         }
     }
 

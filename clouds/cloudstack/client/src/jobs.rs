@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{ApiError, JobText, Said};
-use crate::wire::{AclItemId, FirewallRuleId, JobId, PublicIpId, RuleId};
+use crate::wire::{AclItemId, FirewallRuleId, JobId, PublicIpId, RuleId, StickinessPolicyId};
 
 /// A command was taken: the server goes on by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum Made {
         /// The address as a text.
         ip: Option<String>,
     },
+    /// A stickiness policy.
+    StickinessPolicy(StickinessPolicyId),
     /// A firewall rule.
     FirewallRule(FirewallRuleId),
     /// An item of an ACL list.
@@ -95,6 +97,12 @@ impl Made {
 impl From<RuleId> for Made {
     fn from(id: RuleId) -> Self {
         Self::Rule(id)
+    }
+}
+
+impl From<StickinessPolicyId> for Made {
+    fn from(id: StickinessPolicyId) -> Self {
+        Self::StickinessPolicy(id)
     }
 }
 

@@ -9,6 +9,7 @@ mod ids;
 mod network;
 mod rule;
 mod server;
+mod stickiness;
 mod virtual_machine;
 mod words;
 
@@ -24,12 +25,14 @@ pub use self::firewall::FirewallRule;
 pub use self::forwarding::PortForwardingRule;
 pub use self::ids::{
     AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, PortForwardingId, ProjectId, PublicIpId, RuleId,
-    VirtualMachineId, VpcId,
+    StickinessPolicyId, VirtualMachineId, VpcId,
 };
 pub use self::network::Network;
 pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleQuery, RuleUpdate};
 pub(crate) use self::server::Project;
 pub use self::server::{Capabilities, ManagementServer};
+pub(crate) use self::stickiness::PoliciesOfRules;
+pub use self::stickiness::{NewStickinessPolicy, StickinessPolicy};
 pub(crate) use self::virtual_machine::Member;
 pub use self::virtual_machine::{Detail, Nic, VirtualMachine, VirtualMachineQuery};
 pub use self::words::{Algorithm, IpState, RuleProtocol, RuleState, VmState};

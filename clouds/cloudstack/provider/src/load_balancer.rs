@@ -27,6 +27,7 @@ mod plan;
 mod replaced_rules;
 mod status;
 mod step;
+mod stickiness;
 
 use self::annotations::annotation_table;
 use self::apply::Writer;

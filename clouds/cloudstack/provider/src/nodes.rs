@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, InstanceAnswer, InstanceDirectory, InstanceMetadata,
-    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
+    InstanceQuery, InstanceResult, InstanceState, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
 
@@ -304,8 +304,14 @@ impl InstanceDirectory for Instances {
     fn power(&self, instance: &VirtualMachine) -> PowerState {
         match instance.state {
             VmState::Stopped | VmState::Shutdown => PowerState::Off,
-            VmState::Error => PowerState::Failed,
             _ => PowerState::On,
+        }
+    }
+
+    fn state(&self, instance: &VirtualMachine) -> InstanceState {
+        InstanceState {
+            word: instance.state.to_string(),
+            is_running: instance.state == VmState::Running,
         }
     }
 

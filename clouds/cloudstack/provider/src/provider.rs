@@ -10,7 +10,7 @@ use crate::config::Options;
 use crate::config::start::Introduction;
 use crate::load_balancer::Balancers;
 use crate::nodes::Instances;
-use crate::provider_id::PROVIDER_NAME;
+use crate::provider_id::{self, PROVIDER_NAME, Reference};
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
 
@@ -56,6 +56,10 @@ impl CloudStack {
 impl CloudProvider for CloudStack {
     fn name(&self) -> &'static str {
         PROVIDER_NAME
+    }
+
+    fn has_bare_id(&self, id: &str) -> bool {
+        matches!(provider_id::parse(id), Reference::Instance(_))
     }
 
     fn has_cluster_id(&self) -> bool {

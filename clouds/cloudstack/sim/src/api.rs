@@ -26,6 +26,7 @@ mod jobs;
 mod members;
 mod networks;
 mod rules;
+pub(crate) mod stickiness;
 mod tags;
 mod virtual_machines;
 
@@ -171,6 +172,9 @@ impl Call<'_> {
             Operation::AssignToLoadBalancerRule => self.assign_members(),
             Operation::RemoveFromLoadBalancerRule => self.remove_members(),
             Operation::ListLoadBalancerRuleInstances => self.list_members(),
+            Operation::ListStickinessPolicies => self.list_policies(),
+            Operation::CreateStickinessPolicy => self.create_policy(),
+            Operation::DeleteStickinessPolicy => self.delete_policy(),
             Operation::ListPortForwardingRules => self.list_port_forwardings(),
             Operation::ListFirewallRules => self.list_firewall_rules(),
             Operation::CreateFirewallRule => self.create_firewall_rule(),
@@ -196,7 +200,11 @@ impl Call<'_> {
     ) -> Answer {
         let is_create = matches!(
             effect,
-            Effect::Associate(_) | Effect::CreateRule(_) | Effect::CreateFirewall(_) | Effect::CreateAcl(_)
+            Effect::Associate(_)
+                | Effect::CreateRule(_)
+                | Effect::CreatePolicy { .. }
+                | Effect::CreateFirewall(_)
+                | Effect::CreateAcl(_)
         );
         let object = instance.map(|(_, id)| id.to_owned());
         let job = self.state.accept(Order {

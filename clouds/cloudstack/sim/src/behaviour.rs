@@ -125,6 +125,10 @@ bowline_cloud_kit::switches! {
         "members": read(RULES)
             "A virtual machine that is a member already, has no NIC in the network of the rule, or belongs to another \
              account (`RulesManagerImpl.checkRuleAndUserVm`), fails the whole job with 431.";
+        "stickiness policies": read(RULES)
+            "A rule has one: a new one takes the place of the other when its job is carried out, and a third beside two \
+             is refused with 431. Which methods and parameters there are is checked, and of their values only times and \
+             sizes (`NetworkHelperImpl.validateHAProxyLBRule`). `AppCookie` is taken, and the router's haproxy cannot read it.";
         "the list of clients of a new rule": read(RULES) "It is stored with blanks between the networks.";
         "firewall rules of an address that is not `Allocated`":
             read("`FirewallManagerImpl.listFirewallRules` of the management server.")

@@ -7,10 +7,11 @@ use ipnet::IpNet;
 
 use crate::model::{
     AclItem, AddressState, DEFAULT_DENY, FirewallRule, LoadBalancerRule, Network, Nic, Owner, Project,
-    RuleState, VirtualMachine, VmState, Vpc,
+    RuleState, StickinessPolicy, VirtualMachine, VmState, Vpc,
 };
 use crate::specs::{
-    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, PolicySpec, ProjectSpec, RuleSpec, VmSpec,
+    VpcSpec,
 };
 use crate::state::{ISOLATED_SERVICES, State, TIER_SERVICES};
 
@@ -170,6 +171,23 @@ impl State {
         Ok(id)
     }
 
+    /// Gives a rule a policy beside those that it has; answers its id.
+    pub(crate) fn insert_policy(&mut self, spec: PolicySpec) -> String {
+        let id = self.id();
+        if let Some(rule) = self.rules.get_mut(&spec.rule) {
+            rule.policies.push(StickinessPolicy {
+                id: id.clone(),
+                name: spec.name,
+                method: spec.method,
+                params: spec.params.into_iter().collect(),
+                is_revoked: false,
+            });
+            let network = rule.network.clone();
+            self.tell_router(&network);
+        }
+        id
+    }
+
     pub(crate) fn insert_rule(&mut self, spec: RuleSpec) -> String {
         let id = spec.id.unwrap_or_else(|| self.id());
         let address = self.addresses.get(&spec.address);
@@ -192,6 +210,7 @@ impl State {
                 false => RuleState::Active,
             },
             members: spec.members,
+            policies: Vec::new(),
             owner: self.owner_or_home(spec.owner.or(of_address)),
             tags: Vec::new(),
             address: spec.address,

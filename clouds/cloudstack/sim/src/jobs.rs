@@ -58,6 +58,14 @@ pub(crate) enum Effect {
         rule: String,
         vms: Vec<String>,
     },
+    CreatePolicy {
+        rule: String,
+        policy: String,
+    },
+    DeletePolicy {
+        rule: String,
+        policy: String,
+    },
     CreateFirewall(String),
     DeleteFirewall(String),
     CreateAcl(String),

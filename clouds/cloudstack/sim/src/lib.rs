@@ -50,5 +50,6 @@ pub use operation::Operation;
 pub use options::{Role, UserSpec};
 pub use sim::CloudstackSim;
 pub use specs::{
-    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, PolicySpec, ProjectSpec, RuleSpec, VmSpec,
+    VpcSpec,
 };

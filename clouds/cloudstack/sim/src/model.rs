@@ -288,10 +288,28 @@ pub struct LoadBalancerRule {
     pub state: RuleState,
     /// Ids of virtual machines in order.
     pub members: Vec<String>,
+    /// Stickiness policies in order: one, or two while the second takes the place of the first.
+    #[serde(default)]
+    pub policies: Vec<StickinessPolicy>,
     /// Whose it is.
     pub owner: Owner,
     /// Tags in order.
     pub tags: Vec<Tag>,
+}
+
+/// By what a rule leads a client to the same member again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StickinessPolicy {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Method, in the letters in which it was sent.
+    pub method: String,
+    /// Parameters by name.
+    pub params: Vec<(String, String)>,
+    /// Whether it goes with the next change that reaches the router.
+    pub is_revoked: bool,
 }
 
 impl LoadBalancerRule {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::LoadBalancerRule;
+use crate::model::{LoadBalancerRule, StickinessPolicy};
 
 /// The routers by the ID of their network.
 #[derive(Debug, Default)]
@@ -38,10 +38,12 @@ impl Routers {
         routers.filter_map(|(network, router)| Some((network.as_str(), router.complaint.as_deref()?)))
     }
 
-    /// Tells the router of a network all of its rules.
-    pub(crate) fn tell(&mut self, network: &str, rules: Vec<LoadBalancerRule>) {
+    /// Tells the router of a network all of its rules. `is_haproxy`: the balancer is that, and no other make.
+    pub(crate) fn tell(&mut self, network: &str, rules: Vec<LoadBalancerRule>, is_haproxy: bool) {
         let router = self.0.entry(network.to_owned()).or_default();
-        router.complaint = rules.iter().find_map(complaint);
+        router.complaint = rules
+            .iter()
+            .find_map(|rule| complaint(rule).or_else(|| stickiness_complaint(rule).filter(|_| is_haproxy)));
         if router.complaint.is_none() {
             router.running = rules;
         }
@@ -57,4 +59,33 @@ impl Routers {
 fn complaint(rule: &LoadBalancerRule) -> Option<String> {
     let list = rule.cidrs.as_deref().filter(|list| list.contains(','))?;
     Some(format!("rule {} lists clients as `{list}`", rule.name))
+}
+
+/// What haproxy 2 cannot read in the policies of a rule. The server checks little of them, and writes nothing of them for a rule
+/// without members.
+fn stickiness_complaint(rule: &LoadBalancerRule) -> Option<String> {
+    let mut policies = rule.policies.iter().filter(|_| !rule.members.is_empty());
+    policies.find_map(|policy| Some(format!("rule {}: {}", rule.name, unreadable(policy)?)))
+}
+
+fn unreadable(policy: &StickinessPolicy) -> Option<&'static str> {
+    let param = |name: &str| {
+        let mut params = policy.params.iter();
+        params.find_map(|(key, value)| key.eq_ignore_ascii_case(name).then_some(value.as_str()))
+    };
+    let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    match policy.method.to_lowercase().as_str() {
+        "appcookie" => Some("'appsession' is not supported anymore since HAProxy 1.6"),
+        "lbcookie" if policy.params.iter().any(|(_, value)| !is_word(value)) => {
+            Some("a word too many in 'cookie'")
+        }
+        "lbcookie" => match param("mode").unwrap_or("insert") {
+            "rewrite" if param("indirect").is_some() => {
+                Some("cookie 'rewrite' and 'indirect' are mutually exclusive")
+            }
+            "insert" | "rewrite" | "prefix" => None,
+            _ => Some("'cookie' supports 'rewrite', 'insert' and 'prefix'"),
+        },
+        _ => None,
+    }
 }

@@ -55,6 +55,7 @@ fn rule(state: &State, rule: &LoadBalancerRule) -> Value {
         // Whatever separates them.
         "cidrs": sorted(separated(rule.cidrs.as_deref())), "state": rule.state,
         "members": sorted(rule.members.iter().map(name)),
+        "sticky": sorted(rule.policies.iter().map(|it| json!({ "method": it.method, "params": sorted(&it.params) }))),
     })
 }
 
@@ -92,6 +93,7 @@ fn not_in_force(state: &State) -> Vec<String> {
                 it.algorithm.clone(),
                 it.cidrs.clone(),
                 it.members.clone(),
+                it.policies.clone(),
             )
         };
         let is_as_stored = |it: &LoadBalancerRule| means(it) == means(rule);

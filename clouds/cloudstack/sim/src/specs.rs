@@ -10,7 +10,7 @@ use crate::model::{Owner, VmState};
 
 mod rules;
 
-pub use rules::{AclItemSpec, AddressSpec, FirewallSpec, RuleSpec};
+pub use rules::{AclItemSpec, AddressSpec, FirewallSpec, PolicySpec, RuleSpec};
 
 /// An interface of a [`VmSpec`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

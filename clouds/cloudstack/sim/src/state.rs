@@ -322,9 +322,12 @@ impl State {
 
     /// Tells the router of a network all of its rules.
     pub(crate) fn tell_router(&mut self, network: &str) {
+        for rule in self.rules.values_mut().filter(|rule| rule.network == network) {
+            rule.policies.retain(|policy| !policy.is_revoked);
+        }
         let is_told = |rule: &&LoadBalancerRule| rule.network == network && rule.state != RuleState::Revoke;
         let rules = self.rules.values().filter(is_told).cloned().collect();
-        self.routers.tell(network, rules);
+        self.routers.tell(network, rules, !self.behaviour.takes_udp);
     }
 
     /// The same for several networks.

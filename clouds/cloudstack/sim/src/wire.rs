@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::jobs::Job;
 use crate::model::{
     AclItem, AclList, FirewallRule, LoadBalancerRule, Network, Owner, PortForwarding, Project, PublicAddress,
-    Tag, Vpc, Zone,
+    StickinessPolicy, Tag, Vpc, Zone,
 };
 use crate::state::State;
 
@@ -63,8 +63,12 @@ pub(crate) fn capability(state: &State) -> Value {
             "defaultuipagesize": 20 })
 }
 
-fn service(name: &str) -> Value {
-    let provider = json!([{ "name": "VirtualRouter" }]);
+/// A service of a network. `balancer`: who balances.
+fn service(name: &str, balancer: &str) -> Value {
+    let provider = match name {
+        "Lb" => json!([{ "name": balancer }]),
+        _ => json!([{ "name": "VirtualRouter" }]),
+    };
     let capability = match name {
         "Lb" => json!([
             { "name": "SupportedLbAlgorithms", "value": "roundrobin,leastconn,source", "canchooseservicecapability": false },
@@ -79,7 +83,13 @@ fn service(name: &str) -> Value {
 }
 
 pub(crate) fn network(state: &State, network: &Network) -> Value {
-    let services: Vec<Value> = network.services.iter().map(|name| service(name)).collect();
+    let balancer = match (state.behaviour.takes_udp, &network.vpc) {
+        (true, _) => "Netscaler",
+        (false, Some(_)) => "VpcVirtualRouter",
+        (false, None) => "VirtualRouter",
+    };
+    let services = network.services.iter().map(|name| service(name, balancer));
+    let services: Vec<Value> = services.collect();
     let acl = network.acl.as_ref().and_then(|id| state.acl_lists.get(id));
     let value = json!({
         "id": network.id,
@@ -163,6 +173,34 @@ pub(crate) fn rule(state: &State, rule: &LoadBalancerRule) -> Value {
         "tags": tags(&rule.tags, "LoadBalancer", &rule.id),
     });
     owned(state, Some(&rule.owner), object(value))
+}
+
+/// The policies of a rule. Of a parameter that was sent several times the values stand in one text, the last one first.
+pub(crate) fn policies<'a>(
+    state: &State,
+    rule: &LoadBalancerRule,
+    shown: impl Iterator<Item = &'a StickinessPolicy>,
+) -> Value {
+    let policy = |it: &StickinessPolicy| {
+        let mut params: Map<String, Value> = Map::new();
+        for (name, value) in &it.params {
+            let text = match params.get(name).and_then(Value::as_str) {
+                Some(before) => format!("{value}:{before}"),
+                None => value.clone(),
+            };
+            params.insert(name.clone(), json!(text));
+        }
+        object(json!({
+            "id": it.id, "name": it.name, "methodname": it.method, "params": params, "fordisplay": true,
+            "state": it.is_revoked.then_some("Revoked"),
+        }))
+    };
+    let shown: Vec<Value> = shown.map(policy).collect();
+    owned(
+        state,
+        Some(&rule.owner),
+        json!({ "lbruleid": rule.id, "stickinesspolicy": shown }),
+    )
 }
 
 pub(crate) fn firewall_rule(state: &State, rule: &FirewallRule) -> Value {

@@ -13,11 +13,11 @@ mod value;
 
 pub use self::error::{OptionError, OptionsError, SearchOrderError};
 pub use self::file::{FileError, Files};
-pub use self::load_balancer::{
-    ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions,
-};
 pub use self::options::{NodeOptions, Options, Tls};
-pub use self::sections::option_names;
+pub use self::sections::{
+    ClassOptions, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions, option_names,
+};
+pub(crate) use self::value::Section;
 pub use self::value::ValueError;
 
 #[cfg(test)]

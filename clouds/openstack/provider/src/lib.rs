@@ -11,6 +11,7 @@
 //! | `routes` | the router's routes, and the address pairs of the Nodes' ports |
 //! | `messages` | the reasons of events |
 //! | `metrics`, `provider_id` | the Go manager's series, and its IDs of servers |
+//! | `allowance` | what the credentials may do, and what the quotas leave, for `doctor --pre` |
 //! | `start`, `provider` | what is asked before a start, and how the rooms are put together |
 //!
 //! The way of one Service:
@@ -40,11 +41,11 @@ pub mod provider_id;
 mod routes;
 mod start;
 
+pub use bowline_openstack_client::CallObserver;
 pub use bowline_openstack_client::Client;
 pub use config::{
-    ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
-    NodeOptions, OptionError, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
-    option_names,
+    ClassOptions, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions, NodeOptions,
+    OptionError, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError, option_names,
 };
 pub use load_balancer::annotations::annotation_table;
 pub use load_balancer::complaints::complaints;

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use bowline_cloud_provider::ReconcileKind;
 use bowline_openstack_client::CallObserver;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 
 /// Prometheus' own.
 const CALL_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -22,106 +20,58 @@ const RECONCILE_BUCKETS: [f64; 20] = [
 /// The last of them.
 const LONGEST: f64 = 1000.0;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    request: &'static str,
+/// What a series is of: the name of a label, and its value.
+type Of = [(&'static str, &'static str); 1];
+
+type Totals = Family<Of, Counter>;
+type Histograms = Family<Of, Histogram, fn() -> Histogram>;
+
+fn reconcile_seconds() -> Histogram {
+    Histogram::new(RECONCILE_BUCKETS.into_iter().chain([LONGEST]))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OperationLabels {
-    operation: &'static str,
+bowline_plan::series! {
+    /// What the provider counts. Clones share the series.
+    pub struct Metrics {
+        calls: Totals = Family::default(),
+            "openstack_api_requests", "[ALPHA] Total number of OpenStack API calls";
+        call_errors: Totals = Family::default(),
+            "openstack_api_request_errors", "[ALPHA] Total number of errors for an OpenStack API call";
+        call_duration: Histograms = Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
+            "openstack_api_request_duration_seconds", "[ALPHA] Latency of an OpenStack API call";
+        reconciles: Totals = Family::default(),
+            "cloudprovider_openstack_reconcile", "[ALPHA] Total number of OpenStack cloud controller manager reconciliations";
+        reconcile_errors: Totals = Family::default(),
+            "cloudprovider_openstack_reconcile_errors", "[ALPHA] Total number of OpenStack cloud controller manager reconciliation errors";
+        reconcile_duration: Histograms = Family::new_with_constructor(reconcile_seconds),
+            "cloudprovider_openstack_reconcile_duration_seconds", "[ALPHA] Time taken by various parts of OpenStack cloud controller manager reconciliation loops";
+    }
 }
 
-/// What the provider counts. Clones share the series.
-#[derive(Debug, Clone)]
-pub struct Metrics {
-    calls: Family<RequestLabels, Counter>,
-    call_errors: Family<RequestLabels, Counter>,
-    call_duration: Family<RequestLabels, Histogram, fn() -> Histogram>,
-    reconciles: Family<OperationLabels, Counter>,
-    reconcile_errors: Family<OperationLabels, Counter>,
-    reconcile_duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            calls: Family::default(),
-            call_errors: Family::default(),
-            call_duration: Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
-            reconciles: Family::default(),
-            reconcile_errors: Family::default(),
-            reconcile_duration: Family::new_with_constructor(|| {
-                Histogram::new(RECONCILE_BUCKETS.into_iter().chain([LONGEST]))
-            }),
-        }
+fn count((all, errors, duration): (&Totals, &Totals, &Histograms), of: Of, took: Duration, has_failed: bool) {
+    all.get_or_create(&of).inc();
+    duration.get_or_create(&of).observe(took.as_secs_f64());
+    if has_failed {
+        errors.get_or_create(&of).inc();
     }
 }
 
 impl Metrics {
-    /// Makes the series visible under their names. Call it once per registry.
-    pub fn register(&self, registry: &mut Registry) {
-        // The registry appends `_total` to counters and a full stop to texts.
-        registry.register(
-            "openstack_api_request_duration_seconds",
-            "[ALPHA] Latency of an OpenStack API call",
-            self.call_duration.clone(),
-        );
-        registry.register(
-            "openstack_api_requests",
-            "[ALPHA] Total number of OpenStack API calls",
-            self.calls.clone(),
-        );
-        registry.register(
-            "openstack_api_request_errors",
-            "[ALPHA] Total number of errors for an OpenStack API call",
-            self.call_errors.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile_duration_seconds",
-            "[ALPHA] Time taken by various parts of OpenStack cloud controller manager reconciliation loops",
-            self.reconcile_duration.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile",
-            "[ALPHA] Total number of OpenStack cloud controller manager reconciliations",
-            self.reconciles.clone(),
-        );
-        registry.register(
-            "cloudprovider_openstack_reconcile_errors",
-            "[ALPHA] Total number of OpenStack cloud controller manager reconciliation errors",
-            self.reconcile_errors.clone(),
-        );
-    }
-
-    /// Counts a call to an API that has ended.
+    /// Counts a call that has ended.
     pub fn called(&self, request: &'static str, took: Duration, has_failed: bool) {
-        let labels = RequestLabels { request };
-        self.calls.get_or_create(&labels).inc();
-        self.call_duration
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
-        if has_failed {
-            self.call_errors.get_or_create(&labels).inc();
-        }
+        let series = (&self.calls, &self.call_errors, &self.call_duration);
+        count(series, [("request", request)], took, has_failed);
     }
 
     /// Counts a reconcile of a load balancer that has ended.
     pub fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        let labels = OperationLabels {
-            operation: match kind {
-                ReconcileKind::Ensure => "loadbalancer_ensure",
-                ReconcileKind::Update => "loadbalancer_update",
-                ReconcileKind::Delete => "loadbalancer_delete",
-            },
+        let operation = match kind {
+            ReconcileKind::Ensure => "loadbalancer_ensure",
+            ReconcileKind::Update => "loadbalancer_update",
+            ReconcileKind::Delete => "loadbalancer_delete",
         };
-        self.reconciles.get_or_create(&labels).inc();
-        self.reconcile_duration
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
-        if has_failed {
-            self.reconcile_errors.get_or_create(&labels).inc();
-        }
+        let series = (&self.reconciles, &self.reconcile_errors, &self.reconcile_duration);
+        count(series, [("operation", operation)], took, has_failed);
     }
 }
 
@@ -133,6 +83,8 @@ impl CallObserver for Metrics {
 
 #[cfg(test)]
 mod tests {
+    use prometheus_client::registry::Registry;
+
     use super::*;
 
     #[test]

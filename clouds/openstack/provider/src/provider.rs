@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    Allowance, BackgroundWork, CloudError, CloudProvider, InstancesV2, LoadBalancer, Routes,
+    Allowance, BackgroundWork, CloudProvider, InstancesV2, LoadBalancer, Question, Routes,
 };
 use bowline_openstack_client::Client;
-use futures::future::BoxFuture;
 
 use crate::allowance;
 use crate::config::Options;
@@ -68,9 +67,9 @@ impl CloudProvider for OpenStack {
         Some(Arc::clone(balancers))
     }
 
-    fn allowance(&self) -> Option<BoxFuture<'_, Result<Vec<Allowance>, CloudError>>> {
+    fn allowance(&self) -> Vec<Question<'_, Allowance>> {
         let read = allowance::read(self.client.clone(), self.balancers.is_some());
-        Some(Box::pin(read))
+        vec![Question::new(read)]
     }
 
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {

@@ -22,7 +22,6 @@ mod router;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
@@ -52,18 +51,24 @@ pub(crate) struct RouteTable {
     client: Client,
     router: RouterId,
     extensions: KnownExtensions,
+    state: Mutex<State>,
+}
+
+/// What is remembered from one call to the next.
+#[derive(Default)]
+struct State {
     /// The networks that the router joins, in which the ports of Nodes are found. Read with every listing.
-    networks: Mutex<Option<Arc<[NetworkId]>>>,
-    /// Whether a route may be there without its address pair: this process was just started, or a change was cut off.
-    is_in_doubt: AtomicBool,
+    networks: Option<Arc<[NetworkId]>>,
+    /// Whether no route is there without its address pair: not known when this process was just started, or a change was cut off.
+    is_certain: bool,
     /// Whether the router took no more routes when the last one was added.
-    is_full: AtomicBool,
+    is_full: bool,
     /// Where routes lead whose address pairs were refused the last time.
-    pair_refused: Mutex<BTreeSet<IpNet>>,
+    pair_refused: BTreeSet<IpNet>,
     /// How much one write asks for.
-    portion: Mutex<Portion>,
+    portion: Portion,
     /// Routes that the router has, and whose ports lack their address pairs.
-    incomplete: Mutex<Vec<RouterRoute>>,
+    incomplete: Vec<RouterRoute>,
 }
 
 /// Whether Neutron lets routers have routes.
@@ -77,12 +82,7 @@ impl RouteTable {
             client: client.clone(),
             router,
             extensions: KnownExtensions::default(),
-            networks: Mutex::default(),
-            is_in_doubt: AtomicBool::new(true),
-            is_full: AtomicBool::new(false),
-            pair_refused: Mutex::default(),
-            portion: Mutex::default(),
-            incomplete: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
@@ -110,7 +110,7 @@ impl RouteTable {
         let mut seen = BTreeSet::new();
         let networks = ports.into_iter().filter_map(|port| port.network_id);
         let networks: Arc<[NetworkId]> = networks.filter(|network| seen.insert(network.clone())).collect();
-        *self.networks.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&networks));
+        self.state().networks = Some(Arc::clone(&networks));
         Ok(networks)
     }
 
@@ -138,11 +138,7 @@ impl RouteTable {
 
     /// The networks as the last listing saw them.
     async fn networks(&self) -> Result<Arc<[NetworkId]>, CloudError> {
-        let known = self
-            .networks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let known = self.state().networks.clone();
         match known {
             Some(networks) => Ok(networks),
             None => self.read_networks().await,
@@ -153,17 +149,19 @@ impl RouteTable {
         let networks = self.read_networks();
         let (extensions, router, _) = try_join!(self.extensions(), self.read_router(), networks)?;
         let mut routes: Vec<Route> = router.routes.iter().filter_map(route).collect();
-        if extensions.has_pairs && self.is_in_doubt.load(Ordering::Relaxed) {
+        let is_certain = self.state().is_certain;
+        let incomplete = if extensions.has_pairs && !is_certain {
             let without_pair = self.without_pair(&routes).await?;
             let there = router.routes.into_iter();
-            *self.incomplete() = there
-                .filter(|route| without_pair.contains(&change::name(route)))
-                .collect();
-            self.is_in_doubt.store(false, Ordering::Relaxed);
+            let incomplete = there.filter(|route| without_pair.contains(&change::name(route)));
+            let mut state = self.state();
+            (state.incomplete, state.is_certain) = (incomplete.collect(), true);
+            without_pair
         } else {
-            self.incomplete().retain(|route| router.routes.contains(route));
-        }
-        let incomplete: BTreeSet<String> = self.incomplete().iter().map(change::name).collect();
+            let mut state = self.state();
+            state.incomplete.retain(|route| router.routes.contains(route));
+            state.incomplete.iter().map(change::name).collect()
+        };
         for route in &mut routes {
             route.is_incomplete = incomplete.contains(&route.name);
         }
@@ -182,18 +180,14 @@ impl RouteTable {
         Ok(without.map(|route| route.name.clone()).collect())
     }
 
-    fn incomplete(&self) -> MutexGuard<'_, Vec<RouterRoute>> {
+    fn state(&self) -> MutexGuard<'_, State> {
         // No code that can panic runs under the lock.
-        self.incomplete.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn pair_refused(&self) -> MutexGuard<'_, BTreeSet<IpNet>> {
-        self.pair_refused.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Creations of routes whose address pairs were refused the last time. They are forgotten with that.
     fn were_refused<'a>(&self, changes: &'a [Change]) -> Vec<&'a Change> {
-        let mut refused = self.pair_refused();
+        let refused = &mut self.state().pair_refused;
         let mut was_refused = |change: &Change| change.is_creation && refused.remove(&change.destination);
         changes.iter().filter(|change| was_refused(change)).collect()
     }
@@ -207,7 +201,7 @@ impl RouteTable {
                 return results.into_inner();
             }
         };
-        let was_in_doubt = self.is_in_doubt.swap(true, Ordering::Relaxed);
+        let was_certain = std::mem::take(&mut self.state().is_certain);
         let with_port = |change: &&Change| !change.is_creation && change.may_have_port;
         let deletions: Vec<&Change> = changes.iter().filter(with_port).collect();
         if extensions.has_pairs {
@@ -215,7 +209,7 @@ impl RouteTable {
         }
         // What is at the router already needs no write of the router.
         let there: Vec<&Change> = {
-            let incomplete = self.incomplete();
+            let incomplete = &self.state().incomplete;
             let is_there = |change: &&Change| {
                 change.is_creation && incomplete.iter().any(|route| is_same(route, &change.route))
             };
@@ -225,7 +219,7 @@ impl RouteTable {
         let has_pair = self.were_refused(&changes);
         if extensions.has_pairs {
             self.change_pairs(&has_pair, &mut results).await;
-            self.pair_refused().extend(results.failed(&has_pair));
+            self.state().pair_refused.extend(results.failed(&has_pair));
         }
         let open = results.open(&changes).into_iter();
         let open = open.filter(|change| !there.contains(change)).collect();
@@ -236,7 +230,7 @@ impl RouteTable {
                 .filter(|change| change.is_creation && !has_pair.contains(change))
                 .collect();
             self.change_pairs(&creations, &mut results).await;
-            self.pair_refused().extend(results.failed(&creations));
+            self.state().pair_refused.extend(results.failed(&creations));
             let added = creations
                 .into_iter()
                 .filter(|change| results.has_failed(change) && !there.contains(change));
@@ -245,10 +239,12 @@ impl RouteTable {
         // Its pair may be gone, and the Node may want it again.
         is_certain &= !deletions.iter().any(|change| results.has_failed(change));
         for change in there.iter().filter(|change| !results.has_failed(change)) {
-            self.incomplete().retain(|route| !is_same(route, &change.route));
+            self.state()
+                .incomplete
+                .retain(|route| !is_same(route, &change.route));
         }
         if is_certain {
-            self.is_in_doubt.store(was_in_doubt, Ordering::Relaxed);
+            self.state().is_certain = was_certain;
         }
         results.into_inner()
     }

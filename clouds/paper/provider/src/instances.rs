@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    AddressType, CloudError, InstanceDirectory, InstanceMetadata, InstanceQuery, InstanceResult, Node,
-    NodeAddress, PowerState, Purpose, Sought,
+    AddressType, CloudError, InstanceDirectory, InstanceMetadata, InstanceQuery, InstanceResult,
+    InstanceState, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_paper_client::{Client, Machine, MachineId, Power};
 
@@ -90,6 +90,18 @@ impl InstanceDirectory for Instances {
             Power::Off => PowerState::Off,
             // On its way somewhere is not off: an off machine's Node is tainted.
             Power::On | Power::Other(_) => PowerState::On,
+        }
+    }
+
+    fn state(&self, machine: &Machine) -> InstanceState {
+        let word = match &machine.power {
+            Power::On => "on",
+            Power::Off => "off",
+            Power::Other(word) => word,
+        };
+        InstanceState {
+            word: word.to_owned(),
+            is_running: machine.power == Power::On,
         }
     }
     // guide: end

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
-    InstanceQuery, InstanceResult, Node, NodeAddress, NodeName, PowerState, Purpose, Readiness, Sought,
+    InstanceQuery, InstanceResult, InstanceState, Node, NodeAddress, NodeName, PowerState, Purpose,
+    Readiness, Sought,
 };
 use bowline_phoenixnap_client::{Client, Server, ServerStatus};
 
@@ -130,9 +131,15 @@ impl InstanceDirectory for Servers {
     fn power(&self, server: &Server) -> PowerState {
         match server.status {
             ServerStatus::PoweredOff => PowerState::Off,
-            ServerStatus::Error => PowerState::Failed,
             ServerStatus::Reserved if self.reserved_is_shut_down => PowerState::Off,
             _ => PowerState::On,
+        }
+    }
+
+    fn state(&self, server: &Server) -> InstanceState {
+        InstanceState {
+            word: server.status.as_str().to_owned(),
+            is_running: server.status.as_str() == "powered-on",
         }
     }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudError, CloudProvider, ClusterUid, InstancesV2, LoadBalancer,
+    BackgroundFacts, BackgroundWork, CloudProvider, ClusterUid, InstancesV2, LoadBalancer, Question,
     RefusalBook,
 };
 use bowline_phoenixnap_client::{Client, Credentials};
-use futures::future::BoxFuture;
 
 use crate::config::{LoadBalancing, Options};
 use crate::load_balancer::Balancers;
@@ -77,6 +76,10 @@ impl CloudProvider for PhoenixNap {
         PROVIDER_NAME
     }
 
+    fn has_bare_id(&self, _: &str) -> bool {
+        true
+    }
+
     fn has_cluster_id(&self) -> bool {
         true
     }
@@ -101,9 +104,10 @@ impl CloudProvider for PhoenixNap {
         Some(SERVICE_ACCOUNT)
     }
 
-    fn left_over(&self, facts: BackgroundFacts) -> Option<BoxFuture<'_, Result<Vec<String>, CloudError>>> {
-        let balancing = self.balancing.as_ref()?;
-        Some(Box::pin(balancing.sweeper.left_over(facts)))
+    fn left_over(&self, facts: BackgroundFacts) -> Vec<Question<'_, String>> {
+        let balancing = self.balancing.iter();
+        let left = balancing.map(|balancing| balancing.sweeper.left_over(facts.clone()));
+        left.map(Question::new).collect()
     }
 
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {

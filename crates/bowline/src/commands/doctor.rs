@@ -139,7 +139,9 @@ pub async fn checks(
     let cloud = build(&reading, &mut checks).await;
     checks.push(match &cloud {
         Cloud::Built(provider, _) | Cloud::Partly(provider, ..) => controllers(options, &**provider),
-        Cloud::Refused(_) | Cloud::Unusable(_) => CONTROLLERS.skipped("there is no provider"),
+        Cloud::Refused(_) | Cloud::Unusable(_) | Cloud::Hidden(_) => {
+            CONTROLLERS.skipped("there is no provider")
+        }
     });
     checks.push(match &options.serving {
         Some(config) => match serving::check_files(config).await {
@@ -218,7 +220,10 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
             }
         };
         checks.extend([check, SETTINGS.skipped("there is no provider")]);
-        return Cloud::Unusable(why);
+        return match untaken.is_hidden {
+            true => Cloud::Hidden(why),
+            false => Cloud::Unusable(why),
+        };
     }
     let version = &reading.options.version.git_version;
     checks.push(PROVIDER.ok(format!("{}, in {version}", options.name)));
@@ -245,6 +250,11 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
             checks.push(usable(shown.unwrap_or_default(), untaken));
             let text = format!("no answer within {} s", BUILT_WITHIN.as_secs());
             Cloud::Refused(CloudError::transient(text))
+        }
+        // What whoever asks may not read is no fault of the configuration.
+        (Ok(Err(error)), _) if untaken.is_hidden => {
+            checks.push(SETTINGS.skipped(error.to_string()).with(untaken.lines.clone()));
+            Cloud::Hidden(format!("{error}; {}", untaken.lines.join("; ")))
         }
         (Ok(Err(error)), _) => {
             let remedy = "correct what the text names, in the file of --cloud-config, in the environment or among the flags";

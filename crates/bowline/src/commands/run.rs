@@ -194,7 +194,7 @@ async fn start(
     let of_clouds = bowline_cloud_http::Metrics::default();
     of_clouds.register(&mut registry);
     let of_provider = providers::Series::register(&options.provider, &mut registry);
-    let of_kube = KubeMetrics::register(&mut registry);
+    let of_kube = KubeMetrics::registered(&mut registry);
     let metrics = Arc::new(Metrics::new(registry, &build_info(&options.version)));
 
     // Before the cloud: who has not said where the cluster is, need not be told what else is missing.

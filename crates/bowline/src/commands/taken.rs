@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_kube_io::Kube;
+use bowline_kube_io::{Kube, KubeError};
 use bowline_manager::bundle::shown_flag;
 use bowline_manager::deployed::{self, Deployed, Place, Program, Value};
 
@@ -81,6 +81,7 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
             .collect(),
         untaken: Untaken {
             lines: taken.lacking,
+            is_hidden: taken.is_hidden,
             ..Untaken::default()
         },
         ..surroundings
@@ -107,18 +108,19 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
 enum Nothing {
     /// The API server does not tell, or there is no manager.
     Unasked(String),
+    /// Whoever asks may not read it.
+    Hidden(String),
     /// What is deployed cannot be used.
     Faulty(String),
 }
 
 /// Runs the command with what can be told without a cloud, if it is one that has something to tell then.
 fn without(nothing: Nothing, unsaid: Unsaid, surroundings: Surroundings) -> u8 {
+    let unasked =
+        |error| format!("--cloud-provider is not given, and the deployed manager cannot be asked: {error}");
+    let is_hidden = matches!(nothing, Nothing::Hidden(_));
     let (why, is_fault) = match nothing {
-        Nothing::Unasked(error) => {
-            let why =
-                format!("--cloud-provider is not given, and the deployed manager cannot be asked: {error}");
-            (why, false)
-        }
+        Nothing::Unasked(error) | Nothing::Hidden(error) => (unasked(error), false),
         Nothing::Faulty(fault) => (fault, true),
     };
     match unsaid.invocation {
@@ -130,6 +132,7 @@ fn without(nothing: Nothing, unsaid: Unsaid, surroundings: Surroundings) -> u8 {
             let untaken = Untaken {
                 all: Some(why),
                 is_fault,
+                is_hidden,
                 lines: Vec::new(),
             };
             super::start(
@@ -181,12 +184,45 @@ struct Taken {
     sources: Vec<String>,
     /// What was not taken, and why.
     lacking: Vec<String>,
+    /// Whether that is because whoever asks may not read it.
+    is_hidden: bool,
+}
+
+/// Why something in the cluster is not read.
+struct Unread {
+    text: String,
+    /// Whether whoever asks may not read it.
+    is_hidden: bool,
+}
+
+impl Unread {
+    fn because(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            is_hidden: false,
+        }
+    }
+}
+
+impl From<KubeError> for Unread {
+    fn from(error: KubeError) -> Self {
+        Self {
+            text: error.to_string(),
+            is_hidden: matches!(error, KubeError::Forbidden(_)),
+        }
+    }
 }
 
 impl Taken {
     async fn from(kube: &Kube) -> Result<Self, Nothing> {
         let all = deployed::find(kube).await;
-        let all = all.map_err(|error| Nothing::Unasked(error.to_string()))?;
+        let all = all.map_err(|error| match Unread::from(error) {
+            Unread {
+                text,
+                is_hidden: true,
+            } => Nothing::Hidden(text),
+            Unread { text, .. } => Nothing::Unasked(text),
+        })?;
         let manager = chosen(&all)?;
         let mut taken = Self {
             object: manager.object(),
@@ -196,6 +232,7 @@ impl Taken {
             named: Vec::new(),
             sources: Vec::new(),
             lacking: Vec::new(),
+            is_hidden: false,
         };
         for (name, value) in manager.variables() {
             match value {
@@ -211,10 +248,7 @@ impl Taken {
         }
         let files = manager.flag("cloud-config").unwrap_or_default();
         for entry in files.split(',').filter(|entry| !entry.is_empty()) {
-            taken
-                .take_file(kube, manager, entry)
-                .await
-                .map_err(Nothing::Faulty)?;
+            taken.take_file(kube, manager, entry).await?;
         }
         taken.take_named(kube, manager).await;
         Ok(taken)
@@ -252,15 +286,16 @@ impl Taken {
                     self.add(name, String::from_utf8_lossy(&value).into_owned());
                 }
             }
-            Err(error) => {
+            Err(Unread { text, is_hidden }) => {
                 let (object, namespace) = (place.object(), &manager.namespace);
-                let text = format!("nothing is taken from {object} in {namespace}: {error}");
+                self.is_hidden |= is_hidden;
+                let text = format!("nothing is taken from {object} in {namespace}: {text}");
                 self.lacking.push(text);
             }
         }
     }
 
-    async fn take_file(&mut self, kube: &Kube, manager: &Deployed, entry: &str) -> Result<(), String> {
+    async fn take_file(&mut self, kube: &Kube, manager: &Deployed, entry: &str) -> Result<(), Nothing> {
         let (cloud, path) = match entry.split_once('=') {
             Some((cloud, path)) if !cloud.contains('/') => (format!("{cloud}="), path),
             _ => (String::new(), entry),
@@ -268,17 +303,21 @@ impl Taken {
         self.flags.retain(|flag| name_of(flag) != "cloud-config");
         let place = manager.file(path);
         let place = place.ok_or_else(|| {
-            format!(
+            Nothing::Faulty(format!(
                 "--cloud-config={path} of {} is a file of the node: give --cloud-config",
                 self.object
-            )
+            ))
         })?;
         let found = contents(kube, manager, &place).await.map_err(|error| {
             let (object, namespace) = (place.object(), &manager.namespace);
-            format!(
-                "--cloud-config of {} is {object} in {namespace}: {error}",
-                self.object
-            )
+            let text = format!(
+                "--cloud-config of {} is {object} in {namespace}: {}",
+                self.object, error.text
+            );
+            match error.is_hidden {
+                true => Nothing::Hidden(text),
+                false => Nothing::Faulty(text),
+            }
         })?;
         let (key, contents) = found.into_iter().next().unwrap_or_default();
         self.sources
@@ -312,7 +351,7 @@ impl Taken {
                 }
                 Err(error) => self
                     .lacking
-                    .push(format!("{path} is {}: {error}", place.object())),
+                    .push(format!("{path} is {}: {}", place.object(), error.text)),
             }
         }
     }
@@ -410,7 +449,7 @@ fn name_of(flag: &str) -> String {
 }
 
 /// What is at a place, by its keys: all of an object, or one.
-async fn contents(kube: &Kube, manager: &Deployed, place: &Place) -> Result<Vec<(String, Vec<u8>)>, String> {
+async fn contents(kube: &Kube, manager: &Deployed, place: &Place) -> Result<Vec<(String, Vec<u8>)>, Unread> {
     let (found, key) = match place {
         Place::Secret { name, key } => (kube.secret(&manager.namespace, name).await, key),
         Place::ConfigMap { name, key } => {
@@ -421,15 +460,13 @@ async fn contents(kube: &Kube, manager: &Deployed, place: &Place) -> Result<Vec<
             (found.map(|found| found.map(|found| bytes(found).collect())), key)
         }
     };
-    let found: BTreeMap<String, Vec<u8>> = found
-        .map_err(|error| error.to_string())?
-        .ok_or_else(|| "it is not there".to_owned())?;
+    let found: BTreeMap<String, Vec<u8>> = found?.ok_or_else(|| Unread::because("it is not there"))?;
     let wanted = found
         .into_iter()
         .filter(|(there, _)| key.is_empty() || there == key);
     let wanted: Vec<(String, Vec<u8>)> = wanted.collect();
     match wanted.is_empty() && !key.is_empty() {
-        true => Err(format!("it has no key {key}")),
+        true => Err(Unread::because(format!("it has no key {key}"))),
         false => Ok(wanted),
     }
 }
@@ -492,6 +529,7 @@ mod tests {
             named: Vec::new(),
             sources: Vec::new(),
             lacking: Vec::new(),
+            is_hidden: false,
         };
         taken.add("SSL_CERT_FILE".to_owned(), "/etc/ca/ca.crt".to_owned());
         taken.add("OS_REGION".to_owned(), "one".to_owned());

@@ -119,7 +119,7 @@ async fn search(reading: &Reading, cloud: &Cloud, kube: Kube) -> Result<Search, 
             Search::of_cluster(&**provider, kube, name, &reading.holder()).await
         }
         Cloud::Refused(why) => Err(why.to_string()),
-        Cloud::Unusable(why) => Err(why.clone()),
+        Cloud::Unusable(why) | Cloud::Hidden(why) => Err(why.clone()),
     }
 }
 

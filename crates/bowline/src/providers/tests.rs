@@ -128,6 +128,40 @@ fn a_cloud_that_refuses_the_start_keeps_no_other_from_it() {
     assert_eq!(site.or_go_on("openstack", answer, "all"), Ok("some"));
 }
 
+#[cfg(all(feature = "cloudstack", feature = "openstack"))]
+#[tokio::test(start_paused = true)]
+async fn two_clouds_that_do_not_answer_take_no_longer_than_one() {
+    // Connections are taken by the system, and nobody reads from them.
+    let hanging = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", hanging.local_addr().unwrap());
+    let cloud = |name: &str| CloudOptions {
+        name: name.to_owned(),
+        config: Some(name.into()),
+        classes: bowline_cloud_provider::ServiceClasses::new([name.to_owned()], false).unwrap(),
+    };
+    let copied = |name: &str, contents: String| Copied {
+        called: name.to_owned(),
+        contents: contents.into(),
+    };
+    let mut options = options("external-cloudstack,openstack", true);
+    options.several = vec![cloud("external-cloudstack"), cloud("openstack")];
+    let login = "username = u\npassword = p\ntenant-name = t\ndomain-name = d\nregion = r";
+    let site = Site {
+        starts_anyway: true,
+        copies: vec![
+            copied(
+                "external-cloudstack",
+                format!("[Global]\napi-url = {url}\napi-key = k\nsecret-key = s\n"),
+            ),
+            copied("openstack", format!("[Global]\nauth-url = {url}/v3\n{login}\n")),
+        ],
+        ..site(&[])
+    };
+    let begun = tokio::time::Instant::now();
+    build(&options, &site).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
 /// Nothing starts with one cloud of two.
 #[cfg(all(feature = "cloudscale", feature = "openstack"))]
 #[tokio::test]

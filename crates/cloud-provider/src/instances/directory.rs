@@ -9,9 +9,9 @@ use futures::stream::{self, StreamExt as _};
 
 use super::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult,
-    InstancesV2, PowerState, Purpose,
+    InstanceState, InstancesV2, PowerState, Purpose,
 };
-use crate::{CloudError, ErrorKind, Node};
+use crate::{CloudError, ErrorKind, Node, Question};
 
 /// What has to be looked for to answer a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +82,9 @@ pub trait InstanceDirectory: Send + Sync + 'static {
     /// Whether an instance runs.
     fn power(&self, item: &Self::Item) -> PowerState;
 
+    /// The state of an instance, for people.
+    fn state(&self, item: &Self::Item) -> InstanceState;
+
     /// The answer about a Node of which no instance was found, where that proves nothing.
     fn not_found(&self, query: &InstanceQuery) -> CloudError;
 
@@ -133,6 +136,7 @@ pub trait InstanceDirectory: Send + Sync + 'static {
         Ok(InstanceAnswer::Present(Box::new(Instance {
             metadata,
             power: self.power(item),
+            state: self.state(item),
             found_by,
         })))
     }
@@ -200,9 +204,9 @@ impl<D: InstanceDirectory> InstancesV2 for D {
         answer_all(self, queries).boxed()
     }
 
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
-        let listing = self.list();
-        async move { Ok(InstanceDirectory::names(self, &*listing.await?)) }.boxed()
+    fn names(&self) -> Vec<Question<'_, String>> {
+        let names = async { Ok(InstanceDirectory::names(self, &*self.list().await?)) };
+        vec![Question::new(names)]
     }
 }
 
@@ -400,6 +404,10 @@ mod tests {
 
         fn power(&self, _: &Self::Item) -> PowerState {
             PowerState::On
+        }
+
+        fn state(&self, _: &Self::Item) -> InstanceState {
+            InstanceState::default()
         }
 
         fn not_found(&self, query: &InstanceQuery) -> CloudError {

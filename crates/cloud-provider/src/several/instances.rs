@@ -6,6 +6,7 @@ use futures::future::{self, BoxFuture, FutureExt as _};
 
 use crate::{
     CloudError, CloudProvider, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node,
+    Question,
 };
 
 /// The instances of several clouds.
@@ -14,32 +15,40 @@ pub(super) struct Instances(Vec<OfCloud>);
 struct OfCloud {
     name: &'static str,
     platforms: Vec<&'static str>,
+    provider: Arc<dyn CloudProvider>,
     instances: Arc<dyn InstancesV2>,
 }
 
 impl Instances {
     /// Those of these clouds; `None` if none of them has instances.
-    pub(super) fn of<'a>(clouds: impl Iterator<Item = &'a dyn CloudProvider>) -> Option<Self> {
+    pub(super) fn of<'a>(clouds: impl Iterator<Item = &'a Arc<dyn CloudProvider>>) -> Option<Self> {
         let all = clouds.filter_map(|cloud| {
             Some(OfCloud {
                 name: cloud.name(),
                 platforms: cloud.platforms(),
                 instances: cloud.instances()?,
+                provider: Arc::clone(cloud),
             })
         });
         let all: Vec<OfCloud> = all.collect();
         (!all.is_empty()).then_some(Self(all))
     }
 
-    /// Who is asked about a Node: the cloud of its scheme; all, where it bears none.
+    /// Who is asked about a Node: the cloud of its scheme; where its ID bears none, the clouds whose IDs have that form; else all.
     fn asked(&self, node: &Node) -> Vec<usize> {
-        let is_asked = |cloud: &OfCloud| match node.platform() {
-            Some(platform) => cloud.platforms.contains(&platform),
-            None => true,
+        let those = |is_asked: &dyn Fn(&OfCloud) -> bool| -> Vec<usize> {
+            (0..self.0.len())
+                .filter(|cloud| is_asked(&self.0[*cloud]))
+                .collect()
         };
-        (0..self.0.len())
-            .filter(|cloud| is_asked(&self.0[*cloud]))
-            .collect()
+        match (node.platform(), &node.provider_id) {
+            (Some(platform), _) => those(&|cloud| cloud.platforms.contains(&platform)),
+            (None, Some(bare)) => match those(&|cloud| cloud.provider.has_bare_id(bare)) {
+                nobody if nobody.is_empty() => those(&|_| true),
+                those => those,
+            },
+            (None, None) => those(&|_| true),
+        }
     }
 
     /// One answer from those of all that were asked. A name is weak, so a cloud that does not answer may have the instance, too.
@@ -104,9 +113,9 @@ impl Instances {
                     .into_iter()
                     .map(|cloud| (cloud, answers[cloud].next().unwrap_or_else(unanswered)));
                 let mut of_query: Vec<_> = of_query.collect();
-                match (query.node.platform(), of_query.len()) {
-                    (Some(_), 0) => Ok(InstanceAnswer::Foreign),
-                    (Some(_), 1) => {
+                match (query.node.provider_id.is_some(), of_query.len()) {
+                    (true, 0) => Ok(InstanceAnswer::Foreign),
+                    (true, 1) => {
                         let (cloud, answer) = of_query.remove(0);
                         answer.map_err(|error| error.context(self.0[cloud].name))
                     }
@@ -123,17 +132,17 @@ impl InstancesV2 for Instances {
     }
 
     fn cloud_of(&self, node: &Node) -> Option<usize> {
-        let platform = node.platform()?;
-        let mut clouds = self.0.iter();
-        clouds.position(|cloud| cloud.platforms.contains(&platform))
+        match self.asked(node)[..] {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, CloudError>> {
-        let all = self.0.iter().map(|cloud| {
-            let names = cloud.instances.names();
-            names.map(|names| names.map_err(|error| error.context(cloud.name)))
+    fn names(&self) -> Vec<Question<'_, String>> {
+        let all = self.0.iter().flat_map(|cloud| {
+            let names = cloud.instances.names().into_iter();
+            names.map(|names| names.to(Some(cloud.name)))
         });
-        let all = future::try_join_all(all);
-        all.map(|all| all.map(|all| all.concat())).boxed()
+        all.collect()
     }
 }

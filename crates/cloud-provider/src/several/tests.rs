@@ -1,8 +1,12 @@
+mod doubts;
+mod questions;
+
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use bowline_plan::{Answer, Impact, Lane, Plan, Step};
+use futures::future::{self, FutureExt as _};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,8 +15,8 @@ use crate::evidence::Traces;
 use crate::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use crate::{
     AbsenceProof, ClusterFacts, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Memory, NodeSet, PowerState,
-    Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
+    InstanceResult, InstanceState, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory,
+    NodeSet, PowerState, Purpose, Readiness, ReconcileKind, Reconciler, Seen, ServiceFacts, ServiceList,
 };
 
 /// Nothing here waits.
@@ -29,6 +33,7 @@ struct Fake {
     /// The members that were asked for last.
     members: Mutex<Vec<String>>,
     looks: Mutex<usize>,
+    surveys: Mutex<usize>,
     /// Whether the last reconcile was told that an earlier process may have begun.
     has_begun: Mutex<bool>,
     /// The reconciles that it was told the end of.
@@ -151,6 +156,10 @@ impl LoadBalancer for Shared {
     }
 
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        *self.0.surveys.lock().unwrap() += 1;
+        if self.0.is_down {
+            return future::ready(Err(CloudError::transient("down"))).boxed();
+        }
         let judge = Judge::new(facts, None, &[], |_| None);
         let found = |uid: &String| {
             let (id, owner) = (
@@ -178,7 +187,19 @@ impl LoadBalancer for Shared {
             }
         };
         let found = self.0.balancers.lock().unwrap().iter().map(found).collect();
-        future::ready(Ok(found)).boxed()
+        match (self.0.name, self.0.is_down) {
+            ("hanging", _) => future::pending().boxed(),
+            (_, true) => future::ready(Err(CloudError::transient("down"))).boxed(),
+            (_, false) => future::ready(Ok(found)).boxed(),
+        }
+    }
+
+    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
+        vec![self.told(|cloud| MadeFor {
+            key: ServiceKey::new("default", "gone"),
+            uid: cloud.to_owned(),
+            balancer: String::new(),
+        })]
     }
 
     fn drains(&self, _: &Service) -> bool {
@@ -220,15 +241,43 @@ impl InstancesV2 for Shared {
                     ..InstanceMetadata::default()
                 },
                 power: PowerState::On,
+                state: InstanceState::default(),
                 found_by: FoundBy::Name,
             })))
         };
         let answers = queries.iter().map(answer).collect();
         future::ready(answers).boxed()
     }
+
+    fn names(&self) -> Vec<Question<'_, String>> {
+        vec![self.told(|_| self.0.instances[0].to_owned())]
+    }
+}
+
+impl Shared {
+    /// What the cloud tells of itself.
+    fn told<T: Send + 'static>(&self, what: impl FnOnce(&str) -> T) -> Question<'_, T> {
+        match (self.0.name, self.0.is_down) {
+            ("hanging", _) => Question::new(future::pending()),
+            (_, true) => Question::new(future::ready(Err(CloudError::transient("down")))),
+            (name, false) => Question::new(future::ready(Ok(vec![what(name)]))),
+        }
+    }
 }
 
 impl CloudProvider for Shared {
+    fn has_bare_id(&self, id: &str) -> bool {
+        id.split_once('-').is_some_and(|(name, _)| name == self.0.name)
+    }
+    fn left_over(&self, _: BackgroundFacts) -> Vec<Question<'_, String>> {
+        vec![self.told(|cloud| format!("left in {cloud}"))]
+    }
+    fn allowance(&self) -> Vec<Question<'_, Allowance>> {
+        vec![self.told(|_| Allowance {
+            text: "may".to_owned(),
+            is_lacking: false,
+        })]
+    }
     fn name(&self) -> &'static str {
         self.0.name
     }
@@ -255,6 +304,7 @@ fn fake(name: &'static str, instances: &[&'static str], is_down: bool) -> Shared
         balancers: Mutex::default(),
         members: Mutex::default(),
         looks: Mutex::default(),
+        surveys: Mutex::default(),
         has_begun: Mutex::default(),
         reconciled: Mutex::default(),
     }))
@@ -273,76 +323,6 @@ fn node(name: &str, id: Option<&str>) -> Arc<Node> {
         provider_id: id.map(Into::into),
         ..Node::named(name)
     })
-}
-
-fn ask(clouds: &Several, node: &Arc<Node>) -> InstanceResult {
-    let query = InstanceQuery {
-        node: Arc::clone(node),
-        purpose: Purpose::Metadata,
-    };
-    block_on(clouds.instances().unwrap().instances(&[query])).remove(0)
-}
-
-fn id_of(answer: InstanceResult) -> Option<String> {
-    match answer {
-        Ok(InstanceAnswer::Present(instance)) => instance.metadata.provider_id,
-        _ => None,
-    }
-}
-
-#[test]
-fn a_node_is_of_the_cloud_of_its_scheme_and_one_without_of_the_only_one_that_knows_it() {
-    let (one, two) = (fake("one", &["a", "c"], false), fake("two", &["b", "c"], false));
-    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
-    assert_eq!(clouds.name(), "one,two");
-    assert_eq!(id_of(ask(&clouds, &node("a", None))).as_deref(), Some("one://a"));
-    assert_eq!(id_of(ask(&clouds, &node("b", None))).as_deref(), Some("two://b"));
-    assert_eq!(
-        id_of(ask(&clouds, &node("c", Some("two://c")))).as_deref(),
-        Some("two://c")
-    );
-    let twice = ask(&clouds, &node("c", None)).unwrap_err().to_string();
-    assert!(
-        twice.contains("one and two") && twice.contains("--provider-id"),
-        "{twice}"
-    );
-    let nobodys = ask(&clouds, &node("edge", None)).unwrap_err();
-    assert_eq!(
-        nobodys.kind(),
-        crate::ErrorKind::NotFound,
-        "no proof that it is gone"
-    );
-    let of = |node: Arc<Node>| clouds.instances().unwrap().cloud_of(&node);
-    assert_eq!(of(node("b", Some("two://b"))), Some(1));
-    assert_eq!(
-        (of(node("b", None)), of(node("edge", Some("metal://1")))),
-        (None, None)
-    );
-    assert_eq!(
-        ask(&clouds, &node("edge", Some("metal://1"))),
-        Ok(InstanceAnswer::Foreign)
-    );
-    let gone = ask(&clouds, &node("x", Some("one://x")));
-    assert!(
-        matches!(gone, Ok(InstanceAnswer::Absent(_))),
-        "its own cloud proves it: {gone:?}"
-    );
-}
-
-#[test]
-fn while_a_cloud_does_not_answer_a_name_in_another_is_not_believed() {
-    let (one, two) = (fake("one", &["a"], false), fake("two", &[], true));
-    let clouds = Several::new(vec![of(&one, &[], true), of(&two, &["two"], false)], true).unwrap();
-    assert_eq!(
-        ask(&clouds, &node("a", None)).unwrap_err().to_string(),
-        "two: down"
-    );
-    assert_eq!(
-        id_of(ask(&clouds, &node("a", Some("one://a")))).as_deref(),
-        Some("one://a")
-    );
-    let own = ask(&clouds, &node("b", Some("two://b"))).unwrap_err();
-    assert_eq!(own.to_string(), "two: down");
 }
 
 #[test]
@@ -536,76 +516,6 @@ fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_c
     }
 }
 
-/// With the finalizer, as an earlier process left it.
-fn begun(spec: Value, is_wanted: bool, annotation: Option<&str>) -> ServiceFacts {
-    let mut facts = facts(spec, is_wanted, &[]);
-    let mut service = Service::clone(&facts.service);
-    service.metadata.finalizers = Some(vec![crate::keys::FINALIZER_LOAD_BALANCER.to_owned()]);
-    service.metadata.annotations =
-        annotation.map(|key| [(key.to_owned(), "id".to_owned())].into_iter().collect());
-    facts.service = Arc::new(service);
-    facts
-}
-
-#[test]
-fn a_service_that_was_begun_and_that_its_cloud_wrote_nothing_on_is_asked_of_all_clouds_once() {
-    let of_two = || json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
-    for is_wanted in [true, false] {
-        let (one, two) = (fake("one", &[], false), fake("two", &[], false));
-        one.0.balancers.lock().unwrap().insert("u".to_owned());
-        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
-        let steps = drive(&clouds, begun(of_two(), is_wanted, None));
-        assert_eq!(
-            steps,
-            if is_wanted {
-                vec!["remove", "make"]
-            } else {
-                vec!["remove"]
-            }
-        );
-        assert!(!has(&one) && has(&two) == is_wanted);
-        let looks = *one.0.looks.lock().unwrap();
-        assert!(!is_wanted || drive(&clouds, begun(of_two(), true, None)).is_empty());
-        assert_eq!(*one.0.looks.lock().unwrap(), looks, "asked once");
-    }
-    let plain = json!({ "type": "LoadBalancer" });
-    for facts in [begun(plain.clone(), true, Some(ONE.key)), facts(plain, true, &[])] {
-        let (one, two) = (fake("one", &[], false), fake("two", &[], true));
-        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
-        assert_eq!(drive(&clouds, facts), ["make"]);
-        assert_eq!(*two.0.looks.lock().unwrap(), 0);
-    }
-}
-
-#[test]
-fn a_cloud_that_does_not_answer_keeps_no_service_waiting_that_it_may_have_nothing_of() {
-    let (one, two) = (fake("one", &[], false), fake("two", &[], true));
-    let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
-    let plain = || json!({ "type": "LoadBalancer" });
-    assert_eq!(drive(&clouds, begun(plain(), true, None)), ["make"]);
-    let asked = |spec, is_wanted| {
-        let looks = *two.0.looks.lock().unwrap();
-        let mut session = clouds
-            .load_balancer()
-            .unwrap()
-            .begin(begun(spec, is_wanted, None))
-            .unwrap();
-        let look = block_on(session.observe());
-        let again = look.is_ok().then(|| session.plan().unwrap().again).flatten();
-        (
-            look.is_ok(),
-            again.is_some(),
-            *two.0.looks.lock().unwrap() - looks,
-        )
-    };
-    assert_eq!(asked(plain(), true), (true, true, 1), "it is asked again");
-    assert_eq!(
-        asked(plain(), false),
-        (false, false, 1),
-        "nothing is left when the Service goes"
-    );
-}
-
 #[test]
 fn what_a_living_service_left_in_a_cloud_that_does_not_serve_it_is_an_orphan_and_nothing_of_a_class_of_nobody()
  {
@@ -638,7 +548,7 @@ fn what_a_living_service_left_in_a_cloud_that_does_not_serve_it_is_an_orphan_and
             now,
         };
         let balancers = clouds.load_balancer().unwrap();
-        let found = block_on(balancers.surveyed(&facts)).unwrap();
+        let (found, _) = block_on(crate::ask_all(balancers.surveyed(&facts), future::pending));
         let seen: Vec<Standing> = found.iter().map(|it| it.standing).collect();
         assert_eq!(seen, standings, "{class:?}");
         if let Some(orphan) = found.iter().find(|it| it.standing == Standing::Orphan) {

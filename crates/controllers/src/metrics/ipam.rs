@@ -29,7 +29,7 @@ impl IpamLabels {
     }
 }
 
-crate::series! {
+bowline_plan::series! {
     /// The series of node IPAM, by pod network of the cluster. Clones share them.
     pub struct IpamMetrics {
         /// Blocks taken.

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 
 use bowline_cloud_provider::{FoundBy, Instance, InstanceAnswer, InstanceResult, Node, Purpose, Readiness};
 
-use super::{NodeController, initialize::Failure, labels};
+use super::failure::Failure;
+use super::{NodeController, labels};
 use crate::credential_check::{CredentialCheck, of_cloud, questions};
 
 /// How many of the Nodes that were initialised and are Ready are asked for first. All are, if none of these is seen.

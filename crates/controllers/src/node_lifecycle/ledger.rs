@@ -11,20 +11,12 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName, Readiness, keys};
 use bowline_kube_io::{DeletionNote, FoundNote};
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::NodeLifecycleSettings;
-use super::throttle::Throttle;
+use super::throttle::{Moment, Throttle};
 use crate::credential_check::CredentialCheck;
 use suspect::{Full, Hold, Rules, Suspect, Ticks};
-
-/// A time by the clock for distances and by the one on the wall.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
-    pub(super) instant: Instant,
-    pub(super) wall: Timestamp,
-}
 
 /// What a cloud answered about a Node that is not ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -257,8 +249,8 @@ impl Ledger {
             .unwrap_or(Verdict::Nothing)
     }
 
-    /// Decides about Nodes that are to be deleted, or in doubt; `check` tells whether the cloud of a Node is to be believed, `all` are the Nodes of the cluster. Whoever was proved gone first goes
-    /// first, and whose deletion has failed last.
+    /// Decides about Nodes that are to be deleted, or in doubt. `check` tells whether the cloud of a Node is to be believed, `all` are
+    /// the Nodes of the cluster. Whoever was proved gone first goes first, and last whose deletion has failed.
     pub(super) fn rule(
         &mut self,
         doomed: &[Arc<Node>],

@@ -10,9 +10,15 @@ use std::time::Duration;
 
 use bowline_cloud_provider::Node;
 use bowline_kube_io::{DeletionNote, FoundNote};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::ledger::Moment;
+/// A time by the clock for distances and by the one on the wall.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) instant: Instant,
+    pub(super) wall: Timestamp,
+}
 
 /// So many Nodes may go in a window however small the cluster is.
 const AT_LEAST: usize = 3;
@@ -206,8 +212,6 @@ impl Throttle {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
 
     const WINDOW: Duration = Duration::from_secs(10 * 60);

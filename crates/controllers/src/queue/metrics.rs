@@ -22,7 +22,7 @@ struct QueueLabels {
 
 type Histograms = Family<QueueLabels, Histogram, fn() -> Histogram>;
 
-crate::series! {
+bowline_plan::series! {
     /// The series of all work queues. Clones share them.
     pub struct QueueMetrics {
         adds: Family<QueueLabels, Counter> = Family::default(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, NodeName, Route};
+use bowline_cloud_provider::{CloudError, ErrorKind, NodeName, Route, held_back_for};
 use ipnet::IpNet;
 use tokio::time::Instant;
 
@@ -13,14 +13,6 @@ use crate::metrics::Readings;
 use crate::metrics::gauges::number;
 use crate::queue::{Backoff, RetryAfter};
 
-/// When something is written again that the cloud refuses: the next try is in vain unless somebody makes room or changes what stands
-/// in the way.
-const REFUSED: Backoff = Backoff {
-    base: Duration::from_secs(5),
-    max: Duration::from_secs(30 * 60),
-    jitter: None,
-};
-
 /// How long after a route has gone those are tried again that were refused for want of room.
 const ROOM: Duration = Duration::from_secs(1);
 
@@ -29,7 +21,8 @@ const ROOM: Duration = Duration::from_secs(1);
 pub(super) enum Next {
     /// By the back-off, or as stated.
     Soon(RetryAfter),
-    /// The write is refused as it is. No pass writes it sooner, unless the Node changes.
+    /// The write is refused as it is: the next try is in vain unless somebody changes what stands in the way. No pass writes it sooner
+    /// than the book of refusals would have it, unless the Node changes.
     Refused,
     /// The same for want of room, and a route that goes makes some.
     Full,
@@ -41,9 +34,8 @@ impl Next {
     pub(super) fn of_write(error: &CloudError) -> Self {
         match error.kind() {
             ErrorKind::Exhausted => Self::Full,
-            ErrorKind::Conflict | ErrorKind::Denied | ErrorKind::Invalid | ErrorKind::NotSupported => {
-                Self::Refused
-            }
+            ErrorKind::Conflict | ErrorKind::NotSupported => Self::Refused,
+            _ if error.is_definite() => Self::Refused,
             _ => Self::Soon(RetryAfter::by_cloud(error)),
         }
     }
@@ -206,7 +198,10 @@ impl Attempts {
         }
         let (delay, retry_after) = match next {
             Next::Soon(retry_after) => (delay(&self.backoff, attempt.failures, share), retry_after),
-            Next::Refused | Next::Full => (REFUSED.delay(attempt.failures, 1.0), RetryAfter::Nothing),
+            Next::Refused | Next::Full => {
+                let times = attempt.failures.saturating_add(1);
+                (held_back_for(times), RetryAfter::Nothing)
+            }
         };
         attempt.due = now + retry_after.delay(delay);
         attempt.not_before = now + retry_after.delay(Duration::ZERO);

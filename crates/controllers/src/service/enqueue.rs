@@ -25,7 +25,7 @@ impl ServiceController {
         match change {
             Change::Added(service) => {
                 let key = ServiceKey::of(service);
-                let is_foreign = !self.classes().serves(service);
+                let is_foreign = !self.classes().served(service);
                 self.tracked(&key, |tracked| tracked.is_foreign = is_foreign);
                 if facts::needs_cleanup(service) {
                     self.enqueue(&key, Causes::CHANGED);

@@ -11,7 +11,7 @@ use bowline_drive::{DriveError, Driven};
 use bowline_plan::Refusal;
 
 use super::ServiceController;
-use super::node_sync::NodeIdentities;
+use super::node_sync::{BalancedNodes, NodeIdentities};
 use super::outcome::{Failure, Outcome, Settled};
 use super::state::{Parked, Progress, Session, State};
 use super::status::is_published;
@@ -125,9 +125,10 @@ impl ServiceController {
         service: &Arc<Service>,
         mut progress: Progress,
     ) -> Result<(Session, Progress), Box<Outcome>> {
-        let nodes = self.nodes_of(service).nodes;
+        let BalancedNodes { nodes, identities } = self.nodes_of(service);
         self.tracked(key, |tracked| {
             tracked.synced = Some(Arc::clone(service));
+            tracked.tried = Some(identities);
             tracked.fights.look_begins();
         });
         if progress.causes.has(Causes::CHANGED) && !progress.is_announced {
@@ -149,8 +150,10 @@ impl ServiceController {
             .begin(wanted)
             .map_err(|refusal| refused(&refusal))?;
         self.annotate_nodes_soon();
-        if !facts::has_finalizer(service) {
-            // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
+        let is_noted = |noted| facts::class(service) == Some(noted);
+        if !facts::has_finalizer(service) || !facts::noted_class(service).is_none_or(is_noted) {
+            // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind. A note of another class
+            // would make it somebody else's to remove.
             let prefix = "failed to add load balancer cleanup finalizer";
             let written = self.ctx.kube.set_service_finalizer(service, true).await;
             let with_finalizer =

@@ -13,10 +13,10 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, Serv
 use bowline_kube_io::KubeError;
 use tokio::time::Instant;
 
-use super::needs_update::{ADDRESS, address};
+use super::needs_update::address;
 use super::status::is_shown;
 use super::{Key, ServiceController};
-use crate::put_back::{Again, Part, PutBack, Row};
+use crate::put_back::{ADDRESS, Again, Part, PutBack, Row};
 use crate::queue::RetryAfter;
 
 /// Time to the next try where a sync of the Service is under way.

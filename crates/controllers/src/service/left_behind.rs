@@ -6,9 +6,13 @@
 //! original made since as one whose Service is gone. So a person decides.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudError, MadeFor, Service};
+use bowline_cloud_provider::orphans::OrphanFacts;
+use bowline_cloud_provider::{MadeFor, Service, ask_all};
+use futures::future;
 
+use super::tracked::Causes;
 use super::{Key, ServiceController, lock};
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
@@ -21,10 +25,7 @@ impl ServiceController {
     /// Looks once through the balancers of this cluster; tried again if it fails.
     pub(super) async fn look_for_left_behind(&self) {
         match self.find_left_behind().await {
-            Ok(found) => {
-                *lock(&self.left_behind) = Some(found);
-                self.queue.forget(&Key::LeftBehind);
-            }
+            Ok(()) => self.queue.forget(&Key::LeftBehind),
             Err((error, retry_after)) => {
                 tracing::warn!(err = %error, "Cannot find out whether deleted Services left load balancers behind, will look again");
                 self.queue.retry_after(Key::LeftBehind, retry_after);
@@ -32,15 +33,41 @@ impl ServiceController {
         }
     }
 
-    async fn find_left_behind(&self) -> Result<Vec<MadeFor>, (String, RetryAfter)> {
-        let by_cloud = |error: CloudError| (error.to_string(), RetryAfter::by_cloud(&error));
+    /// Of a cloud that does not answer, what it told before counts on.
+    async fn find_left_behind(&self) -> Result<(), (String, RetryAfter)> {
         // What was spoken for when the cloud was asked may have been removed in the ordinary way by the time of its answer.
         let mut spoken_for = self.spoken_for();
-        let made = self.provider.load_balancer.made_for(&*self.view).await;
-        let mut found = made.map_err(by_cloud)?;
+        let facts = OrphanFacts {
+            services: Arc::clone(&self.view),
+            nodes: self.ctx.nodes.all().into(),
+            cluster: Arc::clone(&self.ctx.cluster),
+            now: self.ctx.kube.clock().now(),
+        };
+        let mut questions = self.provider.load_balancer.made_for(&*self.view);
+        questions.extend(self.provider.load_balancer.left_elsewhere(&facts));
+        let asked = questions.len();
+        let (mut found, failed) = ask_all(questions, future::pending).await;
+        let failure = failed
+            .first()
+            .map(|it| (it.error().to_string(), RetryAfter::by_cloud(&it.why)));
+        for MadeFor { key, uid, .. } in &found {
+            let is_it = |service: &Arc<Service>| service.metadata.uid.as_ref() == Some(uid);
+            let service = self.services.get(key).filter(is_it);
+            if service.is_some_and(|service| self.classes().is_wanted(&service)) {
+                self.enqueue(key, Causes::VERIFY); // what is left of it goes
+            }
+        }
+        let known = lock(&self.left_behind).clone().unwrap_or_default();
+        if let Some(failure) = &failure {
+            if failed.len() == asked {
+                return Err(failure.clone());
+            }
+            let is_untold = |known: &&MadeFor| !found.contains(known);
+            let untold: Vec<_> = known.iter().filter(is_untold).cloned().collect();
+            found.extend(untold);
+        }
         spoken_for.append(&mut self.spoken_for());
         found.retain(|made| !spoken_for.contains(&made.uid));
-        let known = lock(&self.left_behind).clone().unwrap_or_default();
         let (mut left, mut news) = (Vec::new(), Vec::new());
         for made in found {
             if known.contains(&made) {
@@ -65,7 +92,8 @@ impl ServiceController {
             );
         }
         left.append(&mut news);
-        Ok(left)
+        *lock(&self.left_behind) = Some(left);
+        failure.map_or(Ok(()), Err)
     }
 
     /// The UIDs of Services that ask for a balancer, or whose balancers this process is about to remove.

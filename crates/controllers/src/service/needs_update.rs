@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
-use bowline_cloud_provider::{Pairs, Service, ServiceClasses};
+use bowline_cloud_provider::{Pairs, Service, ServiceClasses, keys};
+
+use crate::put_back::ADDRESS;
 
 /// Whether the Service must be looked at again after this change.
 ///
@@ -15,9 +17,6 @@ use bowline_cloud_provider::{Pairs, Service, ServiceClasses};
 pub(super) fn needs_update(classes: &ServiceClasses, old: &Service, new: &Service) -> bool {
     changed_entries(classes, old, new).is_none_or(|changed| !changed.is_empty())
 }
-
-/// The name of the one entry of [`changed_entries`] that is no annotation.
-pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
 
 /// What is another now of what this program writes as well: annotations and [`ADDRESS`], each with what it is now. `None`: something
 /// else needs an update.
@@ -36,7 +35,7 @@ pub(super) fn changed_entries(
     }
     let none = Pairs::default();
     let [had, has] = [old, new].map(|service| service.metadata.annotations.as_ref().unwrap_or(&none));
-    let is_other = |key: &&str| had.get(key) != has.get(key);
+    let is_other = |key: &&str| had.get(key) != has.get(key) && *key != keys::ANNOTATION_CLASS;
     let keys = had.keys().chain(has.keys()).filter(is_other);
     let mut changed: BTreeMap<_, _> = keys.map(|key| (key.to_owned(), has.get(key).cloned())).collect();
     let address = address(new);

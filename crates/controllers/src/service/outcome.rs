@@ -377,10 +377,11 @@ impl ServiceController {
             self.queue.retry_after(queued, failure.retry_after);
         }
         // Nodes that changed while it was under way do not wait for the back-off: the pass that was told of them compared them with
-        // those of the sync before.
+        // those of the sync before. With those that it failed with, it would only fail again.
         let current = self.nodes_of_key(key).identities;
-        let has_others =
-            |tracked: &mut Tracked| tracked.nodes.as_ref().is_some_and(|nodes| *nodes != current);
+        let has_others = |tracked: &mut Tracked| {
+            tracked.nodes.is_some() && tracked.tried.as_ref().is_some_and(|tried| *tried != current)
+        };
         if !progress.is_removal
             && self.provider.load_balancer.follows_nodes()
             && !self.node_changes.is_pending()

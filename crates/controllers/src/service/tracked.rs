@@ -84,6 +84,8 @@ pub(super) struct Tracked {
     expected: Option<Arc<Service>>,
     /// The Nodes of the last sync that succeeded, or that failed where somebody may be served.
     pub(super) nodes: Option<NodeIdentities>,
+    /// The Nodes that the last sync began with.
+    pub(super) tried: Option<NodeIdentities>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
     /// What was said in events.

@@ -11,10 +11,10 @@ use bowline_transport::{
     Authorities, CredentialsFile, Malformed, basic_auth, client_tls, end_of_certificate, end_of_token, pem,
 };
 use http::HeaderValue;
-use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{CertificateError, ClientConfig, Error, InconsistentKeys};
+use rustls::{ClientConfig, Error};
 
+use super::forms::{bearer, pair};
 use super::plugin::Plugin;
 use crate::clock::Clock;
 
@@ -207,10 +207,6 @@ impl Keys {
     }
 }
 
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
 /// A token in a file.
 pub(super) fn token_file(path: &Path) -> Result<Source<HeaderValue>, String> {
     CredentialsFile::open(path, bearer)
@@ -228,20 +224,6 @@ pub(super) fn token(text: &str) -> Result<Source<HeaderValue>, String> {
 /// A user and a password.
 pub(super) fn password(user: &str, password: &str) -> Source<HeaderValue> {
     Source::given(basic_auth(user.as_bytes(), password.as_bytes()))
-}
-
-/// The header with a token, without the line break at its end, with which there is no header.
-pub(super) fn bearer(contents: &[u8]) -> Result<HeaderValue, Malformed> {
-    let text = std::str::from_utf8(contents)
-        .map_err(|_| Malformed::because("it is not a text"))?
-        .trim();
-    if text.is_empty() {
-        return Err(Malformed::because("it is empty"));
-    }
-    let mut header = HeaderValue::from_str(&format!("Bearer {text}"))
-        .map_err(|_| Malformed::because("it holds characters that no token has"))?;
-    header.set_sensitive(true);
-    Ok(header)
 }
 
 /// A client certificate and its key.
@@ -272,28 +254,6 @@ pub(super) fn identity(certificate: Place, key: Place) -> Result<Source<Certifie
     })
     .map(Source::Followed)
     .map_err(|error| error.to_string())
-}
-
-/// Reads a certificate and its key. What is wrong is with the first of the two or with the second.
-pub(super) fn pair(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, (usize, Malformed)> {
-    let chain = pem::certificates(certificate).map_err(|reason| (0, reason))?;
-    let key = pem::private_key(key).map_err(|reason| (1, reason))?;
-    let of_key = |reason| (1, Malformed::because(reason));
-    let key = provider()
-        .key_provider
-        .load_private_key(key)
-        .map_err(|_| of_key("the key is of a kind that is not supported"))?;
-    let pair = CertifiedKey::new(chain, key);
-    match pair.keys_match() {
-        Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(of_key(
-            "the key is not that of the certificate; one of the two may not have been replaced yet",
-        )),
-        Err(Error::InvalidCertificate(CertificateError::BadEncoding)) => {
-            Err((0, Malformed::because("the certificate cannot be read")))
-        }
-        // What cannot be compared, such as a certificate of X.509 version 1, is for the API server to judge, which knows more kinds.
-        Ok(()) | Err(_) => Ok(pair),
-    }
 }
 
 enum Half {

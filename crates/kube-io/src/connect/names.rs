@@ -52,7 +52,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lookup_is_counted_under_the_name_that_was_looked_up() {
         let mut registry = Registry::default();
-        let metrics = KubeMetrics::register(&mut registry);
+        let metrics = KubeMetrics::registered(&mut registry);
         let slow = tower::service_fn(|_: Name| async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             Ok::<_, Infallible>(())

@@ -20,7 +20,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use super::credentials::{bearer, pair};
+use super::forms::{bearer, pair};
 use super::kubeconfig::Exec;
 use crate::clock::Clock;
 

@@ -163,6 +163,16 @@ impl LeaseNote {
         });
     }
 
+    /// The API server takes the lease without a note alone. None is wanted until the next is asked for.
+    pub fn refused(&self, asked: u64) {
+        self.state.send_modify(|state| {
+            if state.asked == asked {
+                state.wanted = None;
+            }
+            (state.answered, state.is_held) = (asked, false);
+        });
+    }
+
     /// The lease was won, or is certainly ours again. What was asked for before that is void.
     pub fn won(&self, found: Option<FoundNote>) {
         self.state.send_modify(|state| {

@@ -124,6 +124,30 @@ fn a_finalizer_that_is_there_is_not_doubled() {
     );
 }
 
+/// For the next leader, should the API server clear the class with the type.
+#[test]
+fn the_class_is_noted_with_the_finalizer_and_the_note_goes_with_it() {
+    let mut service = some_service();
+    let notes =
+        |service: &Service, present| service_finalizer(service, present)["metadata"]["annotations"].clone();
+    assert_eq!(notes(&service, true), json!(null), "without a class");
+    service.spec.get_or_insert_default().load_balancer_class = Some("example.com/a".into());
+    assert_eq!(
+        notes(&service, true),
+        json!({keys::ANNOTATION_CLASS: "example.com/a"})
+    );
+    let annotations = service.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::ANNOTATION_CLASS.to_owned(), "example.com/a".to_owned());
+    assert_eq!(notes(&service, true), json!(null));
+    assert_eq!(notes(&service, false), json!({keys::ANNOTATION_CLASS: null}));
+    service.spec.get_or_insert_default().load_balancer_class = None;
+    assert_eq!(
+        notes(&service, true),
+        json!({keys::ANNOTATION_CLASS: null}),
+        "an old note"
+    );
+}
+
 #[test]
 fn what_is_not_known_is_no_precondition() {
     assert_eq!(

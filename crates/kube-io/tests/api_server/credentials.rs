@@ -429,7 +429,7 @@ async fn the_api_server_is_reached_through_each_kind_of_proxy() {
 async fn a_password_in_the_address_shows_nowhere() {
     let mut registry = prometheus_client::registry::Registry::default();
     let options = KubeOptions {
-        metrics: bowline_kube_io::KubeMetrics::register(&mut registry),
+        metrics: bowline_kube_io::KubeMetrics::registered(&mut registry),
         ..KubeOptions::new("t")
     };
     let target = ConnectOptions {

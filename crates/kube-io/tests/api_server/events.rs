@@ -233,7 +233,7 @@ async fn what_a_namespace_refuses_on_its_way_out_counts_as_no_missing_right() {
     let kube = Kube::with_service(
         api.service(),
         KubeOptions {
-            metrics: KubeMetrics::register(&mut registry),
+            metrics: KubeMetrics::registered(&mut registry),
             ..options()
         },
     );

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::CloudProvider;
 
 use super::{
-    Category, Check, Outcome, Patient, Topic, cloud, kubernetes, managers, no_answer, objects, some_lines,
-    timed,
+    Category, Check, Outcome, Patient, Topic, ask_each, cloud, kubernetes, managers, objects, some_lines,
 };
 
 pub(super) static ALLOWED: Topic = Topic::new(
@@ -69,7 +68,12 @@ pub async fn examine_before(patient: &Patient<'_>) -> Vec<Check> {
     }));
     checks.insert(place_of_clocks, kubernetes::clocks(patient, kube));
     progress.is_at("looking at Nodes");
-    checks.extend(nodes::checks(as_they_are.as_ref(), provider, answers.as_ref()));
+    checks.extend(nodes::checks(
+        patient.is_manager,
+        as_they_are.as_ref(),
+        provider,
+        answers.as_ref(),
+    ));
     checks.push(nodes::versions(kube, version).await);
     progress.is_at("making plans of Services");
     let now = kube.map(|kube| kube.clock().now());
@@ -85,26 +89,24 @@ async fn allowed(provider: Option<&dyn CloudProvider>) -> Check {
     let Some(provider) = provider else {
         return ALLOWED.skipped("there is no provider");
     };
-    let Some(asked) = provider.allowance() else {
+    let asked = provider.allowance();
+    if asked.is_empty() {
         return ALLOWED.skipped(
             "this cloud tells neither what credentials may do nor what is left of a quota: the first write shows both",
         );
-    };
-    match timed(asked).await {
-        None => ALLOWED.warning(no_answer(), "look at the cloud's own status page"),
-        Some((Err(error), _)) => ALLOWED.warning(error.message(), "follow the text"),
-        Some((Ok(all), _)) => {
-            let lacking = all.iter().filter(|it| it.is_lacking).count();
-            let lines = some_lines(all.iter().map(|it| it.text.clone()).collect());
-            match lacking {
-                0 => ALLOWED.ok("as far as the cloud tells").with(lines),
-                _ => ALLOWED
-                    .failed(
-                        format!("{lacking} of {} are not so", all.len()),
-                        "have whoever owns the project give these credentials the role that is missing, or raise the limit",
-                    )
-                    .with(lines),
-            }
-        }
     }
+    let (all, failed) = ask_each(asked).await;
+    let failed: Vec<String> = failed.iter().map(|it| it.error().to_string()).collect();
+    let lacking = all.iter().filter(|it| it.is_lacking).count();
+    let check = match (lacking, failed.is_empty()) {
+        (0, true) => ALLOWED.ok("as far as the cloud tells"),
+        (0, false) => ALLOWED.warning(failed.join("; "), "follow the text"),
+        _ => ALLOWED.failed(
+            format!("{lacking} of {} are not so", all.len()),
+            "have whoever owns the project give these credentials the role that is missing, or raise the limit",
+        ),
+    };
+    let failed = failed.into_iter().filter(|_| lacking > 0);
+    let told = some_lines(all.into_iter().map(|it| it.text).collect());
+    check.with(failed.chain(told).collect())
 }

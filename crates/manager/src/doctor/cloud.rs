@@ -1,28 +1,34 @@
 //! The cloud's API: whether it answers to what the controllers ask for.
 
+use std::collections::BTreeMap;
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloud_provider::{
-    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, InstanceQuery, InstanceResult, LoadBalancer,
-    Node, Purpose, Service, ServiceClasses, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
+    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, Instance, InstanceAnswer, InstanceQuery,
+    InstanceResult, InstancesV2, LoadBalancer, Node, NodeName, Purpose, Service, ServiceClasses,
+    ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
 };
 use bowline_controllers::node_set;
+use bowline_controllers::route::RouteSettings;
 use bowline_drive::orphans::find;
 use bowline_kube_io::Kube;
 use bowline_transport::meant;
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::time::timeout;
 
+use super::nodes::{is_missing, sees_none};
 use super::{
-    Category, Check, Cloud, Objects, Patient, Topic, listed, no_answer, some_lines, some_of, timed, took,
+    Category, Check, Cloud, Objects, PATIENCE, Patient, Topic, ask_each, listed, no_answer, some_lines,
+    some_of, timed, too_late, took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
-use crate::why::node::WITHOUT_NETWORK;
-use crate::why::remedy_of_error;
+use crate::why::node::{NOT_ROUTED, WITHOUT_NETWORK};
+use crate::why::{Shown, remedy_of_error};
 
 pub(super) static LOGIN: Topic = Topic::new(
     Category::Cloud,
@@ -81,9 +87,13 @@ pub(super) struct Answers {
     /// How long it took; or why there is no listing.
     pub(super) listing: Result<Duration, CloudError>,
     /// What a cloud answers that refuses everything; the listing is that of the others.
-    refused: Option<CloudError>,
-    /// The names of instances that no Node bears, or one whose own instance is not there; looked for only if an instance is missing.
+    pub(super) refused: Option<CloudError>,
+    /// The names of instances that no Node bears, looked for only if one waits for its instance by name.
     pub(super) unborne: Vec<String>,
+    /// Instances with the name of a Node of whose provider ID there is none: rebuilt ones, as it seems.
+    pub(super) namesakes: BTreeMap<NodeName, Instance>,
+    /// Whether the credentials show the instance of no Node.
+    pub(super) is_blind: bool,
 }
 
 impl Answers {
@@ -91,23 +101,33 @@ impl Answers {
     fn cause(&self) -> Option<&CloudError> {
         self.refused.as_ref().or(self.listing.as_ref().err())
     }
+
+    /// What there is of one Node.
+    pub(super) fn shown(&self, node: &Node) -> Shown<'_> {
+        let asked = self.of_nodes.iter().find(|(it, _)| it.name == node.name);
+        self.about(node, asked.map(|(_, answer)| answer))
+    }
+
+    /// The same, with the answer about it.
+    pub(super) fn about<'a>(&'a self, node: &Node, answer: Option<&'a InstanceResult>) -> Shown<'a> {
+        Shown {
+            answer,
+            near: near(node, &self.unborne),
+            namesake: self.namesakes.get(&node.name),
+            is_blind: self.is_blind,
+            ..Shown::default()
+        }
+    }
 }
 
-/// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it; of one that has an
-/// ID, its own name, where another instance has it.
+/// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it.
 pub(super) fn near<'a>(node: &Node, unborne: &'a [String]) -> Option<&'a str> {
     let names: Vec<&str> = unborne.iter().map(String::as_str).collect();
     let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let is_alike = |it: &&&str| label(it) == label(node.name.as_str());
     let alike = || names.iter().find(is_alike).copied();
     let near = || alike().or_else(|| meant(node.name.as_str(), &names));
-    match node.provider_id {
-        None => near(),
-        Some(_) => names
-            .iter()
-            .find(|it| it.eq_ignore_ascii_case(node.name.as_str()))
-            .copied(),
-    }
+    node.provider_id.is_none().then(near).flatten()
 }
 
 /// Asks about all Nodes at once, as the controllers do: those that wait for their cloud apart from the others, because what the
@@ -136,6 +156,8 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
             listing: Err(CloudError::transient(no_answer())),
             refused: None,
             unborne: Vec::new(),
+            namesakes: BTreeMap::new(),
+            is_blind: false,
         });
     };
     let (listing, refused) = match of_waiting.pop() {
@@ -145,27 +167,63 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     };
     let answered = known.into_iter().zip(of_known);
     let of_nodes: Vec<_> = answered.chain(waiting.into_iter().zip(of_waiting)).collect();
-    let is_missing = |(_, answer): &&(Arc<Node>, InstanceResult)| {
-        answer.as_ref().is_err_and(|it| it.kind() == ErrorKind::NotFound)
+    let is_sought = |(node, answer): &(Arc<Node>, InstanceResult)| {
+        let is_missing = answer.as_ref().is_err_and(|it| it.kind() == ErrorKind::NotFound);
+        node.is_uninitialized() && node.provider_id.is_none() && is_missing
     };
     let mut unborne = Vec::new();
-    if of_nodes.iter().any(|it| is_missing(&it))
-        && let Some((Ok(names), _)) = timed(instances.names()).await
-    {
-        unborne = names;
-        let borne = of_nodes.iter().filter(|it| !is_missing(it));
+    if of_nodes.iter().any(is_sought) {
+        (unborne, _) = ask_each(instances.names()).await;
         unborne.retain(|name| {
-            !borne
-                .clone()
-                .any(|(node, _)| node.name.as_str().eq_ignore_ascii_case(name))
+            !nodes
+                .iter()
+                .any(|node| node.name.as_str().eq_ignore_ascii_case(name))
         });
     }
+    let is_blind = sees_none(&of_nodes);
+    // Credentials that show nothing are asked nothing more: what else they show is of another project, whatever it is called.
+    let namesakes = match is_blind {
+        true => BTreeMap::new(),
+        false => namesakes(&*instances, &of_nodes).await,
+    };
     Some(Answers {
         of_nodes,
         listing,
         refused,
         unborne,
+        namesakes,
+        is_blind,
     })
+}
+
+/// The instances with the names of Nodes of whose provider IDs there are none.
+async fn namesakes(
+    instances: &dyn InstancesV2,
+    of_nodes: &[(Arc<Node>, InstanceResult)],
+) -> BTreeMap<NodeName, Instance> {
+    let is_gone =
+        |(node, answer): &&(Arc<Node>, InstanceResult)| node.provider_id.is_some() && is_missing(answer);
+    let by_name = of_nodes.iter().filter(is_gone).map(|(node, _)| InstanceQuery {
+        node: Arc::new(Node {
+            provider_id: None,
+            ..Node::clone(node)
+        }),
+        purpose: Purpose::Metadata,
+    });
+    let queries: Vec<InstanceQuery> = by_name.collect();
+    if queries.is_empty() {
+        return BTreeMap::new();
+    }
+    let answers = timed(instances.instances(&queries)).await;
+    let answers = answers.map_or_else(Vec::new, |(answers, _)| answers);
+    let found = queries
+        .into_iter()
+        .zip(answers)
+        .filter_map(|(query, answer)| match answer {
+            Ok(InstanceAnswer::Present(one)) => Some((query.node.name.clone(), *one)),
+            _ => None,
+        });
+    found.collect()
 }
 
 const NO_PROVIDER: &str = "there is no provider";
@@ -198,8 +256,11 @@ pub(super) async fn checks(
     let (provider, time) = match &patient.cloud {
         Cloud::Built(provider, time) | Cloud::Partly(provider, time, _) => (provider, *time),
         Cloud::Refused(_) => return Vec::new(), // `refused` has told it
-        Cloud::Unusable(_) => {
-            let because = "the configuration cannot be used";
+        Cloud::Unusable(_) | Cloud::Hidden(_) => {
+            let because = match patient.cloud {
+                Cloud::Hidden(_) => "you may not read what the manager is told",
+                _ => "the configuration cannot be used",
+            };
             return vec![
                 LOGIN.skipped(because),
                 INSTANCES.skipped(NO_PROVIDER),
@@ -245,7 +306,8 @@ pub(super) async fn checks(
             match timed(routes.list_routes(&patient.config.cluster_name)).await {
                 None => failed_besides(&ROUTES, &CloudError::transient(no_answer()), cause),
                 Some((Ok(there), time)) => {
-                    judge_routes(format!("{}, in {}", there.len(), took(time)), objects.nodes())
+                    let seen = format!("{}, in {}", there.len(), took(time));
+                    judge_routes(seen, objects.nodes(), &patient.config.settings.routes)
                 }
                 Some((Err(error), _)) => failed_besides(&ROUTES, &error, cause),
             },
@@ -271,35 +333,37 @@ pub(super) async fn billed(
         cluster: Arc::clone(&objects.cluster),
         now: Timestamp::UNIX_EPOCH,
     };
-    let first = provider.left_over(of(objects.services()))?;
+    let first = provider.left_over(of(objects.services()));
+    if first.is_empty() {
+        return None;
+    }
     let (Some(kube), Some(Ok(_))) = (kube, &objects.services) else {
         return Some(BILLED.skipped("Services are not read"));
     };
     if objects.cluster.uid.is_none() {
         return Some(BILLED.skipped("the UID of the cluster is not read"));
     }
-    let twice = async {
-        let mut lines = first.await?;
-        // A Service that came meanwhile may have bought what looked so.
-        if !lines.is_empty()
-            && let Ok(services) = kube.list_services().await
-            && let Some(second) = provider.left_over(of(&services))
-        {
-            let second = second.await?;
-            lines.retain(|line| second.contains(line));
+    let (mut lines, mut failed) = ask_each(first).await;
+    // A Service that came meanwhile may have bought what looked so.
+    if !lines.is_empty()
+        && let Ok(services) = listed(kube.list_services()).await
+    {
+        let (second, failed_by_now) = ask_each(provider.left_over(of(&services))).await;
+        lines.retain(|line| second.contains(line));
+        failed = failed_by_now;
+    }
+    Some(match (lines.is_empty(), failed.first()) {
+        (true, Some(unanswered)) => failed_besides(&BILLED, &unanswered.error(), cause),
+        (true, None) => BILLED.ok("all"),
+        (false, _) => {
+            let failed = failed.iter().map(|it| format!("not looked for: {}", it.error()));
+            BILLED
+                .warning(
+                    format!("{} not, and no manager gives it back by itself", lines.len()),
+                    "give it back, or let a Service take it again: the page says how",
+                )
+                .with(failed.chain(some_lines(lines)).collect())
         }
-        Ok(lines)
-    };
-    Some(match timed(twice).await {
-        None => failed_besides(&BILLED, &CloudError::transient(no_answer()), cause),
-        Some((Err(error), _)) => failed_besides(&BILLED, &error, cause),
-        Some((Ok(lines), _)) if lines.is_empty() => BILLED.ok("all"),
-        Some((Ok(lines), _)) => BILLED
-            .warning(
-                format!("{} not, and no manager gives it back by itself", lines.len()),
-                "give it back, or let a Service take it again: the page says how",
-            )
-            .with(some_lines(lines)),
     })
 }
 
@@ -324,13 +388,10 @@ pub(super) async fn left_behind(
             cluster: Arc::clone(&objects.cluster),
             now: kube.clock().now(),
         };
-        let (mut left, others) = find(&load_balancer, &facts).await?;
+        let (mut left, _, unanswered) = find(&load_balancer, &facts, too_late).await?;
         // Where a manager does not succeed with what it gives back by itself, what is billed tells of it.
         left.retain(|(group, _)| group.iter().any(|it| it.standing == Standing::Orphan));
-        unread = others
-            .into_iter()
-            .filter(|it| it.standing == Standing::Unread)
-            .collect();
+        unread = unanswered;
         Ok::<_, CloudError>(left)
     };
     let twice = async {
@@ -344,16 +405,18 @@ pub(super) async fn left_behind(
             Err(_) => Ok(None),
         }
     };
-    let left = match timed(twice).await {
-        None => {
+    // Each look ends when the clouds had their time; the plans of what was found read, too.
+    let left = match timeout(3 * PATIENCE, twice).await {
+        Err(_) => {
             let error = CloudError::transient(no_answer());
             return Some(failed_besides(&LEFT_BEHIND, &error, cause));
         }
-        Some((Err(error), _)) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
-        Some((Ok(None), _)) => return Some(LEFT_BEHIND.skipped("Services are not read")),
-        Some((Ok(Some(left)), _)) => left,
+        Ok(Err(error)) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
+        Ok(Ok(None)) => return Some(LEFT_BEHIND.skipped("Services are not read")),
+        Ok(Ok(Some(left))) => left,
     };
-    let where_not = unread.iter().map(|it| format!(", not looked for in {}", it.id));
+    let where_not = unread.iter().filter_map(|it| it.cloud);
+    let where_not = where_not.map(|cloud| format!(", not looked for in {cloud}"));
     let where_not: String = where_not.collect();
     let unasked = unasked(services, &objects.classes, load_balancer.annotations());
     match (left.is_empty(), unasked.is_empty(), unread.first()) {
@@ -389,14 +452,19 @@ pub(super) async fn left_behind(
     )
 }
 
-/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class this
-/// manager, which serves only some, does not know whether it was itself.
+/// Services that are no load balancers any more, and that a manager of this cloud made something for: without their class, and a note
+/// of it, this manager, which serves only some, does not know whether it was itself. And those that went on to another class.
 fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[AnnotationSpec]) -> Vec<String> {
-    let is_left = |service: &&Arc<Service>| {
-        let has_type = facts::is_type(service, "LoadBalancer");
-        facts::has_finalizer(service) && !has_type && !classes.concern(service)
-    };
+    let is_left = |service: &&Arc<Service>| facts::has_finalizer(service) && !classes.concern(service);
     let told = services.iter().filter(is_left).filter_map(|service| {
+        if let Some(class) = classes.lost(service) {
+            return Some(format!(
+                "Service {} had the class {class} and has another one now: this manager leaves it and what it made for it to others",
+                ServiceKey::of(service)
+            ));
+        } else if facts::is_type(service, "LoadBalancer") {
+            return None;
+        }
         let written = table.iter().find(|it| it.is_written_on(service))?;
         Some(format!(
             "Service {} has the finalizer and the annotation {}, and no class any more: this manager leaves it to others",
@@ -407,20 +475,29 @@ fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[Annotat
     told.collect()
 }
 
-/// The routes were read: whether each Node has its own.
-fn judge_routes(seen: String, nodes: &[Arc<Node>]) -> Check {
+/// The routes were read: whether each Node has its own, and what is wrong with the pod networks of those that have none.
+fn judge_routes(seen: String, nodes: &[Arc<Node>], routes: &RouteSettings) -> Check {
     let lacks = |node: &&Arc<Node>| {
         let network = node.network_unavailable.as_ref();
-        network.is_some_and(|it| it.is_unavailable && &*it.reason == "NoRouteCreated")
+        network.is_some_and(|it| it.is_unavailable && &*it.reason == NOT_ROUTED)
     };
-    let names: Vec<String> = nodes.iter().filter(lacks).map(|it| it.name.to_string()).collect();
-    if names.is_empty() {
+    let lacking: Vec<&Arc<Node>> = nodes.iter().filter(lacks).collect();
+    if lacking.is_empty() {
         return ROUTES.ok(seen);
     }
-    ROUTES.failed(
-        format!("{seen}; {} Nodes have none: {}", names.len(), some_of(names)),
-        WITHOUT_NETWORK,
-    )
+    let names = lacking.iter().map(|it| it.name.to_string());
+    let seen = format!("{seen}; {} Nodes have none: {}", lacking.len(), some_of(names));
+    let odd = |node: &Node| {
+        let odd = routes.odd_networks(node, nodes).into_iter();
+        odd.map(|(_, text)| format!("{}: {text}", node.name))
+            .collect::<Vec<_>>()
+    };
+    let odd: Vec<Vec<String>> = lacking.iter().map(|node| odd(node)).collect();
+    let remedy = match odd.iter().any(Vec::is_empty) {
+        true => WITHOUT_NETWORK,
+        false => "follow what stands behind the names",
+    };
+    ROUTES.failed(seen, remedy).with(some_lines(odd.concat()))
 }
 
 fn failed(topic: &'static Topic, error: &CloudError) -> Check {
@@ -507,11 +584,46 @@ pub(super) fn stand_in() -> Option<Arc<Service>> {
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::NetworkUnavailable;
+
     use super::*;
 
     bowline_cloud_provider::annotations! {
         "example.com/";
         MADE = "made", Text, "", Written, None, "What was made.";
+    }
+
+    #[test]
+    fn a_node_without_a_route_is_told_what_is_wrong_with_its_pod_network() {
+        let node = |name: &str, network: &str, is_unavailable| {
+            Arc::new(Node {
+                pod_cidrs: vec![network.to_owned()],
+                network_unavailable: Some(NetworkUnavailable {
+                    is_unavailable,
+                    reason: "NoRouteCreated".into(),
+                }),
+                ..Node::named(name)
+            })
+        };
+        let timing = RouteSettings::default().timing;
+        let routes = RouteSettings::new(true, "10.244.0.0/16", timing);
+        let nodes = [
+            node("a", "10.244.1.0/24", false),
+            node("twin", "10.244.1.0/24", true),
+            node("outside", "192.168.7.0/24", true),
+            node("full", "10.244.9.0/24", true),
+        ];
+        let check = judge_routes("1".to_owned(), &nodes[..3], &routes);
+        assert_eq!(check.details.len(), 2, "{check:?}");
+        assert!(
+            check.details[0].starts_with(
+                "twin: The pod network 10.244.1.0/24 has addresses in common with that of node a"
+            )
+        );
+        assert!(check.details[1].contains("is not in --cluster-cidr"), "{check:?}");
+        assert!(!check.remedy.contains("router"), "{check:?}");
+        let check = judge_routes("1".to_owned(), &nodes, &routes);
+        assert!(check.remedy.contains("router"), "{check:?}");
     }
 
     #[test]
@@ -543,6 +655,14 @@ mod tests {
                 true,
             ),
         ];
+        let gone_on = json!({
+            "metadata": {
+                "namespace": "default", "name": "gone-on", "annotations": { "bowline/load-balancer-class": "a" },
+                "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+            },
+            "spec": { "type": "LoadBalancer", "loadBalancerClass": "b" },
+        });
+        let gone_on = Arc::new(serde_json::from_value(gone_on).unwrap());
         let classes = |serves_unclassed| ServiceClasses::new(["a".to_owned()], serves_unclassed).unwrap();
         let told = unasked(&services, &classes(false), TABLE);
         assert_eq!(told.len(), 1, "{told:?}");
@@ -552,6 +672,11 @@ mod tests {
         assert!(
             unasked(&services, &classes(true), TABLE).is_empty(),
             "this manager removes it itself"
+        );
+        let told = unasked(&[gone_on], &classes(true), TABLE);
+        assert!(
+            told[0].starts_with("Service default/gone-on had the class a and has another one now"),
+            "{told:?}"
         );
     }
 }

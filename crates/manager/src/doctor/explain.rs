@@ -1,16 +1,16 @@
 //! All that is known of a few objects: what `doctor` finds about the cluster, for these alone.
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{NodeName, ServiceKey};
-use bowline_kube_io::Kube;
+use bowline_cloud_provider::{Node, NodeName, Readiness, ServiceKey};
+use bowline_kube_io::{Kube, ObjectRef};
 
 use super::{
-    Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes, leadership, managers,
-    no_answer, objects, permissions, put_in, timed, unread, writes,
+    ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes,
+    leadership, managers, no_answer, nodes, objects, permissions, put_in, timed, unread, writes,
 };
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
-use crate::why::{self, Cause, Known, Why};
+use crate::why::{self, Cause, Known, Shown, Why};
 
 /// What is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     }
     let found = managers::find(kube).await;
     let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref()).await;
-    let works = managers::check(patient, found.as_ref(), leads.leader(), objects.are_stuck(kube));
+    let works = managers::check(patient, found.as_ref(), leads.leader());
     patient.progress.is_at("asking for the manager's permissions");
     let provider = patient.cloud.provider();
     let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;
@@ -76,26 +76,31 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             Target::Node(_) => objects.nodes.as_ref().map(|it| it.as_ref().err()),
         };
         let mut why = match (read, target) {
-            (None, _) => of_failure(target, &answer.seen, &answer.remedy),
-            (Some(Some(error)), _) => of_failure(target, &error.to_string(), unread(error)),
+            (None, _) => of_failure(target, &answer),
+            (Some(Some(error)), _) => of_failure(target, &unread(patient.is_manager, &nodes::READ, error)),
             (Some(None), Target::Service(key)) => of_service(patient, &objects, key, writer.as_ref()).await,
             (Some(None), Target::Node(name)) => {
                 let why = of_node(patient, &objects, name, answers.as_ref(), writer.as_ref());
                 why.await
             }
         };
-        if let Cloud::Unusable(error) = &patient.cloud {
-            let remedy =
-                "give the flags, variables and files of the manager; without them only the cluster is known";
-            let cause = unasked(error, remedy);
-            match read {
-                Some(None) => {
-                    let next = why.next.clone();
-                    why.first(cause, &next);
-                }
-                // What keeps the cluster from telling may keep the manager's flags, too.
-                _ => why.causes.push(cause),
+        let unasked_for = match &patient.cloud {
+            Cloud::Unusable(error) => Some(unasked(
+                Outcome::Failed,
+                error,
+                "give the flags, variables and files of the manager; without them only the cluster is known",
+            )),
+            Cloud::Hidden(error) => Some(unasked(Outcome::Warning, error, ASK_AS_ANOTHER)),
+            _ => None,
+        };
+        match (unasked_for, read) {
+            (None, _) => {}
+            (Some(cause), Some(None)) => {
+                let next = why.next.clone();
+                why.first(cause, &next);
             }
+            // What keeps the cluster from telling may keep the manager's flags, too.
+            (Some(cause), _) => why.causes.push(cause),
         }
         if kube.is_some() {
             for check in permitted.iter().filter(|it| it.outcome == Outcome::Failed) {
@@ -117,6 +122,16 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                     why.first(cause, "nothing that can be relied on, until one manager leads");
                 }
             }
+            if let Some(cause) = managers::older_credentials(found.as_ref()) {
+                let next = why.next.clone();
+                why.first(cause, &next);
+            }
+            if leads.check.outcome == Outcome::Skipped {
+                why.is.push(format!(
+                    "whether a manager leads is not known: {}",
+                    leads.check.seen
+                ));
+            }
             let clocks = kubernetes::clocks(patient, kube);
             if clocks.outcome == Outcome::Warning {
                 why.causes.push(Cause::new(
@@ -130,7 +145,8 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         // First of all: a manager that ends for it does not run, and so nobody leads.
         if let Cloud::Refused(error) = &patient.cloud {
             let next = why.next.clone();
-            why.first(unasked(error.message(), cloud::remedy_of_start(error)), &next);
+            let remedy = cloud::remedy_of_start(error);
+            why.first(unasked(Outcome::Failed, error.message(), remedy), &next);
         }
         if let Target::Service(key) = target
             && new.contains(key)
@@ -145,24 +161,24 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     Ok(all)
 }
 
-fn unasked(text: &str, remedy: &'static str) -> Cause {
+fn unasked(outcome: Outcome, text: &str, remedy: &'static str) -> Cause {
     let text = format!("the cloud is not asked: {text}");
-    Cause::new("cloud.provider", Outcome::Failed, text, remedy)
+    Cause::new("cloud.provider", outcome, text, remedy)
 }
 
-/// Nothing can be said of the object itself.
-fn of_failure(target: &Target, text: &str, remedy: &str) -> Why {
+/// Nothing can be said of the object itself, because of what was found about the API server.
+fn of_failure(target: &Target, found: &Check) -> Why {
     let mut why = Why::new(match target {
         Target::Service(key) => format!("service/{key}"),
         Target::Node(name) => format!("node/{name}"),
     });
     why.is.push("not known: the cluster does not tell".to_owned());
-    why.causes.push(Cause::new(
-        "kubernetes.unread",
-        Outcome::Failed,
-        text.to_owned(),
-        remedy.to_owned(),
-    ));
+    let (outcome, remedy) = match found.outcome {
+        Outcome::Skipped => (Outcome::Warning, ASK_AS_ANOTHER),
+        _ => (Outcome::Failed, &*found.remedy),
+    };
+    why.causes
+        .push(Cause::new("kubernetes.unread", outcome, &*found.seen, remedy));
     "nothing can be told, until the API server answers".clone_into(&mut why.next);
     why
 }
@@ -250,10 +266,15 @@ async fn of_node(
     let now = kube.map_or_else(Default::default, |kube| kube.clock().now());
     let load_balancer = patient.cloud.provider().and_then(|it| it.load_balancer());
     let known = known(patient, objects, now, &events, load_balancer.as_deref());
-    let of_nodes = answers.iter().flat_map(|answers| &answers.of_nodes);
-    let answer = of_nodes.into_iter().find(|(asked, _)| asked.name == *name);
-    let near = answers.and_then(|answers| cloud::near(node, &answers.unborne));
-    let mut why = why::of_node(node, answer.map(|(_, answer)| answer), near, &known);
+    let shown = answers.map(|answers| answers.shown(node)).unwrap_or_default();
+    let lifecycle = &patient.config.settings.node_lifecycle;
+    let frozen = answers.and_then(|answers| lifecycle.frozen(node, &answers.of_nodes));
+    let shown = Shown {
+        frozen: frozen.filter(|_| node.readiness != Readiness::Ready),
+        tainted_by: tainted_by(kube, node).await,
+        ..shown
+    };
+    let mut why = why::of_node(node, &shown, &known);
     if node.is_uninitialized() && !patient.config.controllers.includes(ControllerName::Node) {
         let text = "this manager initialises no Nodes: --controllers switches cloud-node-controller off";
         let remedy = "whoever runs the manager switches it on, unless another one is to do it";
@@ -272,4 +293,12 @@ async fn of_node(
         );
     }
     why
+}
+
+/// The program that wrote the taints of a Node last that waits, as its managed fields tell.
+async fn tainted_by(kube: Option<&Kube>, node: &Node) -> Option<String> {
+    let kube = kube.filter(|_| node.is_uninitialized())?;
+    let taints = ["f:spec", "f:taints"].map(str::to_owned).to_vec();
+    let writer = timed(kube.other_writer(&ObjectRef::from(node), &[taints])).await;
+    writer.and_then(|(writer, _)| writer.ok()?)
 }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::kubernetes::permitted;
 use super::managers::{Found, Leader};
-use super::{Category, Check, Outcome, Patient, Topic, no_answer, timed};
+use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
 
@@ -38,6 +38,7 @@ impl Leadership {
     pub(super) fn leader(&self) -> Leader<'_> {
         Leader {
             host: self.host.as_deref(),
+            is_hidden: self.check.outcome == Outcome::Skipped,
             lease: &self.lease,
             program: self.program,
         }
@@ -72,7 +73,9 @@ pub(super) async fn check(
     let rivals = held
         .iter()
         .filter(|it| !is_of_another_cloud(managers, namespace, name, it));
-    leadership.check = judge_others(leadership.check, name, rivals, now(kube));
+    if leadership.check.outcome != Outcome::Skipped {
+        leadership.check = judge_others(leadership.check, name, rivals, now(kube));
+    }
     leadership
 }
 
@@ -104,14 +107,8 @@ async fn own_lease(
         Some((Err(KubeError::NotFound(_)), _)) => {
             return nobody(LEASE.failed(format!("{place} is not there: no process has led yet"), PODS));
         }
-        // Who sees the pods of a manager is a person, and what he may not read says nothing of the manager.
-        Some((Err(error @ KubeError::Forbidden(_)), _))
-            if !patient.is_manager
-                && found.is_some_and(|it| it.managers.as_ref().is_ok_and(|all| !all.is_empty())) =>
-        {
-            return nobody(LEASE.skipped(format!(
-                "{place}: {error}: ask with an administrator's kubeconfig"
-            )));
+        Some((Err(error @ KubeError::Forbidden(_)), _)) if !patient.is_manager => {
+            return nobody(LEASE.skipped(format!("{place}: {}", not_yours(&error))));
         }
         Some((Err(error @ KubeError::Forbidden(_)), _)) => {
             return nobody(LEASE.failed(

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use bowline_kube_io::KubeError;
 use bowline_kube_io::workloads::Pod;
 
-use super::{Category, Check, NAMED, Outcome, Patient, Topic};
+use super::{Category, Check, NAMED, Outcome, Patient, Topic, not_yours};
 use crate::deployed::{self, Deployed, Program};
+use crate::why::Cause;
 use said::{LOOKED_AT, Said, missing, one_line, pod_name};
 
 pub(super) use said::find;
@@ -31,8 +32,10 @@ pub(super) struct Found {
 /// Who leads, as far as the lease tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Leader<'a> {
-    /// The computer or pod that holds the lease; `None`: nobody does.
+    /// The computer or pod that holds the lease; `None`: nobody does, or it is not known.
     pub(super) host: Option<&'a str>,
+    /// Whether the lease may not be read.
+    pub(super) is_hidden: bool,
     /// The lease, as `namespace/name`; empty if it is not known.
     pub(super) lease: &'a str,
     /// The program that renews it.
@@ -41,14 +44,8 @@ pub(super) struct Leader<'a> {
 
 const INSTALL: &str = "install the manager: docs/guides/install.md has the manifests; without one, no Node is initialised and no Service gets an address";
 
-/// The check. `is_stuck`: the cloud refuses the login of the manager that runs, or Nodes wait too long, so what a process has not read yet
-/// is the cause.
-pub(super) fn check(
-    patient: &Patient<'_>,
-    found: Option<&Found>,
-    leader: Leader<'_>,
-    is_stuck: bool,
-) -> Check {
+/// The check.
+pub(super) fn check(patient: &Patient<'_>, found: Option<&Found>, leader: Leader<'_>) -> Check {
     let Some(found) = found else {
         return MANAGERS.skipped("the API server does not answer");
     };
@@ -56,15 +53,54 @@ pub(super) fn check(
         Err(KubeError::Forbidden(_)) if patient.is_manager => {
             MANAGERS.skipped("the manager's role does not let it list pods: run doctor from a computer with an administrator's kubeconfig as well")
         }
+        Err(error @ KubeError::Forbidden(_)) => MANAGERS.skipped(not_yours(error)),
         Err(error) => MANAGERS.skipped(format!("workloads and pods cannot be listed: {error}")),
-        Ok(managers) => {
-            let mut check = judge(managers, &found.said, leader, patient.config.election.is_some());
-            if is_stuck && found.said.values().any(|it| !it.newer.is_empty()) {
-                check.outcome = Outcome::Failed;
-            }
-            check
-        }
+        Ok(managers) if managers.is_empty() && leader.is_hidden => MANAGERS.skipped(
+            "no DaemonSet, Deployment or pod of one is found; who holds the lease, as a process outside of the cluster may, is not known",
+        ),
+        Ok(managers) => judge(managers, &found.said, leader, patient.config.election.is_some()),
     }
+}
+
+/// That pods run with older credentials than those of their Secrets, if some do: variables are read when a container starts.
+pub(super) fn older_credentials(found: Option<&Found>) -> Option<Cause> {
+    let found = found?;
+    let managers = found.managers.as_deref().ok()?;
+    let mut older = managers.iter().filter_map(|it| older(it, &found.said));
+    let (text, remedy) = older.next()?;
+    Some(Cause::new(MANAGERS.id, Outcome::Warning, text, remedy))
+}
+
+fn older(manager: &Deployed, said: &BTreeMap<String, Said>) -> Option<(String, String)> {
+    let written = &said.get(&manager.object())?.written;
+    let (secret, time) = written.iter().max_by_key(|(_, time)| *time)?;
+    let is_older = |pod: &&Pod| manager.runs_since(pod).is_some_and(|since| since < *time);
+    let pods: Vec<&str> = manager
+        .pods
+        .iter()
+        .filter(is_older)
+        .map(|pod| &*pod.metadata.name)
+        .collect();
+    if pods.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "pods of {} run with older credentials than those of {secret}, which was written at {time}, after they started: {}",
+        manager.object(),
+        pods.join(", ")
+    );
+    let restart = match manager.kind {
+        "Pod" => "delete the pod, or restart its container".to_owned(),
+        kind => format!(
+            "kubectl -n {} rollout restart {}/{}",
+            manager.namespace,
+            kind.to_lowercase(),
+            manager.name
+        ),
+    };
+    let remedy =
+        format!("restart them, before anything is made of what the cloud answers to them: {restart}");
+    Some((text, remedy))
 }
 
 /// What is wrong, the worst first, each with what to do about it.
@@ -95,6 +131,8 @@ fn judge(
     let mut faults: Faults = Vec::new();
     for manager in managers {
         of_one(manager, said, leader, &mut lines, &mut faults);
+        let older = older(manager, said);
+        faults.extend(older.map(|(text, remedy)| (Outcome::Warning, text, remedy)));
     }
     of_several(managers, leader, &mut faults);
     if leader.program == Some(Program::Go)
@@ -233,23 +271,6 @@ fn of_one(
             outcome,
             format!("{} needs what does not exist in {}: {}", manager.object(), manager.namespace, absent.join(", ")),
             "apply all of the manifest, and make the Secret as the manual of the cloud says; or correct the name in the manifest".to_owned(),
-        ));
-    }
-    if let Some(said) = said.get(&manager.object()).filter(|it| !it.newer.is_empty()) {
-        faults.push((
-            Outcome::Warning,
-            format!(
-                "{} in {} was changed after pods of {} began: the process that runs there has what it was before, such as an old token",
-                said.newer.join(", "),
-                manager.namespace,
-                manager.object()
-            ),
-            format!(
-                "restart its pods: kubectl -n {} rollout restart {}/{}",
-                manager.namespace,
-                manager.kind.to_ascii_lowercase(),
-                manager.name
-            ),
         ));
     }
     // Whoever leads runs, whatever its kubelet says so far.

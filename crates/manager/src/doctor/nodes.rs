@@ -10,10 +10,10 @@ use bowline_cloud_provider::{
 use bowline_kube_io::KubeError;
 use jiff::{SignedDuration, Timestamp};
 
-use super::cloud::{Answers, near};
+use super::cloud::Answers;
 use super::{Category, Check, Topic, some_lines, some_of, unread};
-use crate::why::node::{REBUILT, TWINS, without_cloud};
-use crate::why::of_answer;
+use crate::why::node::{KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, TWINS, is_unready, without_cloud};
+use crate::why::{Shown, of_answer, remedy_of};
 
 pub(super) static READ: Topic = Topic::new(
     Category::Nodes,
@@ -55,6 +55,7 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 
 /// The checks of this category.
 pub(super) fn checks(
+    is_manager: bool,
     nodes: Option<&Result<Vec<Arc<Node>>, KubeError>>,
     answers: Option<&Answers>,
     now: Option<Timestamp>,
@@ -72,10 +73,7 @@ pub(super) fn checks(
             );
         }
         (Some(Err(error)), _) => {
-            return skipped(
-                READ.failed(error.to_string(), unread(error)),
-                "Nodes are not read",
-            );
+            return skipped(unread(is_manager, &READ, error), "Nodes are not read");
         }
         (Some(Ok(nodes)), _) if nodes.is_empty() => {
             let remedy =
@@ -86,34 +84,25 @@ pub(super) fn checks(
     };
     let known = answers.filter(|answers| answers.listing.is_ok());
     let (owners, instances) = match known {
-        Some(answers) => (
-            judge_owners(&answers.of_nodes),
-            judge_instances(&answers.of_nodes, &answers.unborne),
-        ),
+        Some(answers) => (judge_owners(&answers.of_nodes), judge_instances(answers)),
         None => {
             let because = "the cloud does not list its instances";
             (OWNERS.skipped(because), INSTANCES.skipped(because))
         }
     };
-    let waiting: Vec<(&Node, Option<&InstanceResult>)> = nodes
+    let waiting: Vec<(&Node, Shown<'_>)> = nodes
         .iter()
         .filter(|node| node.is_uninitialized())
         .map(|node| {
-            let mut answers = known.into_iter().flat_map(|answers| &answers.of_nodes);
-            let answer = answers.find(|(asked, _)| Arc::ptr_eq(asked, node));
-            (&**node, answer.map(|(_, answer)| answer))
+            let shown = known.map(|answers| answers.shown(node));
+            (&**node, shown.unwrap_or_default())
         })
         .collect();
     vec![
         READ.ok(format!("{}", nodes.len())),
         owners,
         instances,
-        judge_waiting(
-            &waiting,
-            answers.map_or(&[], |it| &it.unborne),
-            now,
-            is_initialised_here,
-        ),
+        judge_waiting(&waiting, now, is_initialised_here),
     ]
 }
 
@@ -207,9 +196,22 @@ fn judge_owners(answers: &[Answered]) -> Check {
     check.with(lines)
 }
 
-/// Whether the cloud knows the instances.
-fn judge_instances(answers: &[Answered], names: &[String]) -> Check {
+/// Whether the credentials show the instance of no Node. As the controller sees it: what was found for a Node that waits may have its
+/// name only. One other Node alone may have gone, and so may all if none is Ready.
+pub(super) fn sees_none(answers: &[Answered]) -> bool {
     let of_ours = || answers.iter().filter(|(_, answer)| !is_foreign(answer));
+    let known = || of_ours().filter(|(node, _)| !node.is_uninitialized());
+    let are_others_missing = known().count() > 1
+        && known().all(|(_, answer)| is_missing(answer))
+        && known().any(|(node, _)| node.readiness == Readiness::Ready);
+    let are_all_missing = of_ours().all(|(_, answer)| is_missing(answer))
+        && of_ours().any(|(node, _)| node.provider_id.is_some());
+    are_others_missing || are_all_missing
+}
+
+/// Whether the cloud knows the instances.
+fn judge_instances(answers: &Answers) -> Check {
+    let of_ours = || answers.of_nodes.iter().filter(|(_, answer)| !is_foreign(answer));
     let count = of_ours().count();
     let names_of = |is: &dyn Fn(&Answered) -> bool| -> Vec<String> {
         of_ours()
@@ -217,109 +219,99 @@ fn judge_instances(answers: &[Answered], names: &[String]) -> Check {
             .map(|(node, _)| node.name.to_string())
             .collect()
     };
-    let present = |power| {
-        names_of(&|(_, answer)| matches!(answer, Ok(InstanceAnswer::Present(one)) if one.power == power))
+    let other_id = |(node, answer): &Answered| {
+        let shown = answers.about(node, Some(answer));
+        shown.other_id(node).map(str::to_owned)
     };
-    let (mut on, off) = (present(PowerState::On), present(PowerState::Off));
-    let broken = present(PowerState::Failed);
-    on.extend_from_slice(&broken);
-    let seen = format!("{} of {count}", on.len() + off.len());
-    let missing = names_of(&|(_, answer)| is_missing(answer));
-    let mut lines = Vec::new();
-    if !missing.is_empty() {
-        lines.push(format!("not listed: {}", some_of(missing.clone())));
-    }
-    let rebuilt = of_ours().filter(|(node, answer)| {
-        node.provider_id.is_some() && is_missing(answer) && near(node, names).is_some()
-    });
-    let rebuilt: Vec<String> = rebuilt.map(|(node, _)| node.name.to_string()).collect();
-    if !rebuilt.is_empty() {
-        lines.push(format!(
-            "an instance of the same name is there with another ID: {}: {REBUILT}",
-            some_of(rebuilt)
-        ));
-    }
-    if !off.is_empty() {
-        lines.push(format!("switched off: {}", some_of(off.clone())));
-    }
-    if !broken.is_empty() {
-        lines.push(format!("failed, as the cloud says: {}", some_of(broken)));
-    }
+    let power_of = |answer: &InstanceResult| match answer {
+        Ok(InstanceAnswer::Present(one)) => Some(one.power),
+        _ => None,
+    };
+    let there = names_of(&|one| power_of(&one.1).is_some() && other_id(one).is_none());
+    let off = names_of(&|(_, answer)| power_of(answer) == Some(PowerState::Off));
+    let seen = format!("{} of {count}", there.len());
+    let missing = names_of(&|one| is_missing(&one.1) && other_id(one).is_none());
+    let mut rebuilt = Vec::new();
+    let (mut unready, mut is_any_down) = (Vec::new(), false);
     let mut errors = Vec::new();
-    for (node, answer) in of_ours() {
-        if let Err(error) = answer
-            && !is_missing(answer)
-        {
-            errors.push(format!("{}: {error}", node.name));
+    for one @ (node, answer) in of_ours() {
+        if let Some(id) = other_id(one) {
+            rebuilt.push(format!("{} (now {id})", node.name));
+        }
+        match answer {
+            Ok(InstanceAnswer::Present(one)) if is_unready(node) && one.power == PowerState::On => {
+                is_any_down |= !one.state.is_running;
+                unready.push(format!("{} ({})", node.name, one.state.word));
+            }
+            Err(error) if !is_missing(answer) => errors.push(format!("{}: {error}", node.name)),
+            _ => {}
         }
     }
-    let had = names_of(&|(node, _)| node.provider_id.is_some());
-    let known: Vec<&Answered> = of_ours().filter(|(node, _)| !node.is_uninitialized()).collect();
-    // As the controller sees it: what was found for a Node that waits may have its name only. One other Node alone may have
-    // gone, and so may all if none is Ready.
-    let are_others_missing = known.len() > 1
-        && known.iter().all(|(_, answer)| is_missing(answer))
-        && known.iter().any(|(node, _)| node.readiness == Readiness::Ready);
-    let is_blind =
-        are_others_missing || !had.is_empty() && on.is_empty() && off.is_empty() && errors.is_empty();
+    let named = [
+        ("not listed", &missing),
+        ("rebuilt under their names", &rebuilt),
+        ("switched off", &off),
+        ("not ready, with the state of the instance", &unready),
+    ];
+    let named = named.into_iter().filter(|(_, names)| !names.is_empty());
+    let mut lines: Vec<String> = named
+        .map(|(what, names)| format!("{what}: {}", some_of(names.iter().cloned())))
+        .collect();
     let waits = of_ours()
         .any(|(node, answer)| node.is_uninitialized() && !matches!(answer, Ok(InstanceAnswer::Present(_))));
-    let is_well = lines.is_empty() && errors.is_empty();
+    if lines.is_empty() && errors.is_empty() {
+        return INSTANCES.ok(seen);
+    }
     let has_only_errors = lines.is_empty();
     lines.extend(some_lines(errors));
-    let check = if is_blind {
-        INSTANCES.failed(
-            seen,
-            "the credentials see none of the instances: are they of another project, account, zone or region? Then give the manager those of the \
-             right one. It deletes no Node meanwhile: delete none by hand either, unless the cloud itself shows that its instance is gone",
-        )
-    } else if waits {
-        INSTANCES.failed(
-            seen,
-            "an instance is found by the provider ID of its Node, else by the name, which no other may bear: compare them, and the project \
-             of the credentials",
-        )
-    } else if is_well {
-        return INSTANCES.ok(seen);
-    } else if has_only_errors {
-        INSTANCES.warning(seen, "follow what stands behind the name")
-    } else {
-        let is_kept = |(node, answer): &Answered| is_missing(answer) && node.readiness == Readiness::Ready;
-        INSTANCES.warning(
-            seen,
-            match of_ours().any(is_kept) {
-                true => {
-                    "a Node that is ready is never deleted: look for its instance, also in other projects; if it is gone, drain the Node and delete it. \
-                     Start what is switched off, and look at what has failed in the cloud"
-                }
-                false => "a Node that is not ready is deleted when its cloud has proved that its instance is gone; start what is switched off, and look at what has failed in the cloud",
-            },
-        )
-    };
-    check.with(lines)
+    if answers.is_blind {
+        let remedy = format!(
+            "the credentials see none of the instances: are they of another project, account, zone or region? {KEEP_NODES}"
+        );
+        return INSTANCES.failed(seen, remedy).with(lines);
+    }
+    if waits {
+        let remedy = "an instance is found by the provider ID of its Node, else by the name, which no other may bear: compare them, and the project \
+                      of the credentials";
+        return INSTANCES.failed(seen, remedy).with(lines);
+    }
+    let is_kept = |(node, answer): &Answered| is_missing(answer) && node.readiness == Readiness::Ready;
+    let is_kept = of_ours().any(|one| is_kept(one) && other_id(one).is_none());
+    let remedies = [
+        (has_only_errors, "follow what stands behind the name"),
+        (
+            is_kept,
+            "a Node that is ready is never deleted: look for its instance, also in other projects; if it is gone, drain the Node and delete it",
+        ),
+        (
+            !missing.is_empty() && !is_kept,
+            "a Node that is not ready is deleted when its cloud has proved that its instance is gone",
+        ),
+        (!rebuilt.is_empty(), remedy_of(REBUILT)),
+        (!off.is_empty(), "start what is switched off"),
+        (is_any_down, NOT_RUNNING),
+        (!unready.is_empty() && !is_any_down, SILENT_KUBELET),
+    ];
+    let remedies = remedies.into_iter().filter(|(holds, _)| *holds);
+    let remedies: Vec<&str> = remedies.map(|(_, remedy)| remedy.trim_end_matches('.')).collect();
+    INSTANCES.warning(seen, remedies.join(". ")).with(lines)
 }
 
 /// Which Nodes wait for their cloud, and why.
-fn judge_waiting(
-    waiting: &[(&Node, Option<&InstanceResult>)],
-    names: &[String],
-    now: Timestamp,
-    is_initialised_here: bool,
-) -> Check {
+fn judge_waiting(waiting: &[(&Node, Shown<'_>)], now: Timestamp, is_initialised_here: bool) -> Check {
     if waiting.is_empty() {
         return INITIALIZED.ok("all");
     }
     let age = |node: &Node| now.duration_since(node.created);
-    let is_late = |(node, answer): &&(&Node, Option<&InstanceResult>)| {
-        age(node) > PATIENCE && !answer.is_some_and(is_foreign)
-    };
+    let is_late =
+        |(node, shown): &&(&Node, Shown<'_>)| age(node) > PATIENCE && !shown.answer.is_some_and(is_foreign);
     let late = waiting.iter().filter(is_late).count();
     let mut oldest = waiting.to_vec();
     oldest.sort_by_key(|(node, _)| node.created);
     // Those that wait for one reason are one line, with the time of the first.
     let mut reasons: Vec<(String, Vec<&Node>)> = Vec::new();
-    for (node, answer) in oldest {
-        let why = of_answer(node, answer, near(node, names), now).map_or(String::new(), |cause| cause.text);
+    for (node, shown) in &oldest {
+        let why = of_answer(node, shown).map_or(String::new(), |cause| cause.text);
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, nodes)) => nodes.push(node),
             None => reasons.push((why, vec![node])),
@@ -351,21 +343,44 @@ fn judge_waiting(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use bowline_cloud_provider::plan::Note;
-    use bowline_cloud_provider::{CloudError, FoundBy, Instance, InstanceMetadata, Taint, TaintEffect};
+    use bowline_cloud_provider::{
+        CloudError, FoundBy, Instance, InstanceMetadata, InstanceState, Taint, TaintEffect,
+    };
 
     use super::*;
     use crate::doctor::Outcome;
 
     const NOW: &str = "2026-01-01T00:30:00Z";
 
-    fn present(power: PowerState) -> InstanceResult {
-        let metadata = InstanceMetadata::default();
-        Ok(InstanceAnswer::Present(Box::new(Instance {
-            metadata,
+    fn instance(power: PowerState, word: &str) -> Instance {
+        Instance {
+            metadata: InstanceMetadata::default(),
             power,
+            state: InstanceState {
+                word: word.to_owned(),
+                is_running: word == "running",
+            },
             found_by: FoundBy::Id,
-        })))
+        }
+    }
+
+    fn present(power: PowerState) -> InstanceResult {
+        Ok(InstanceAnswer::Present(Box::new(instance(power, "running"))))
+    }
+
+    /// These answers, of a cloud that was asked for nothing else.
+    fn answered(of_nodes: Vec<Answered>) -> Answers {
+        Answers {
+            listing: Ok(Duration::ZERO),
+            refused: None,
+            unborne: Vec::new(),
+            namesakes: BTreeMap::new(),
+            is_blind: sees_none(&of_nodes),
+            of_nodes,
+        }
     }
 
     fn node(name: &str, id: &str, waits_since: Option<&str>) -> Arc<Node> {
@@ -473,12 +488,76 @@ mod tests {
                 vec!["e: unreadable"],
             ),
         ] {
-            let check = judge_instances(&answers, &["Z".to_owned()]);
+            let check = judge_instances(&answered(answers));
             assert_eq!((check.outcome, check.seen.as_str()), (outcome, seen));
             assert_eq!(check.details, details);
             let is_about_one = details.first().is_some_and(|it| it.starts_with("e: "));
             assert_eq!(check.remedy.contains("stands behind the name"), is_about_one);
         }
+    }
+
+    #[test]
+    fn a_rebuilt_instance_is_counted_apart_and_named_with_its_new_id() {
+        let well = (node("a", "toy://1", None), present(PowerState::On));
+        let gone = (node("reb", "toy://2", None), missing());
+        let renewed = |id: &str| Instance {
+            metadata: InstanceMetadata {
+                provider_id: Some(id.to_owned()),
+                ..InstanceMetadata::default()
+            },
+            found_by: FoundBy::Name,
+            ..instance(PowerState::On, "running")
+        };
+        // One cloud finds the new one by its name by itself, another one is asked for it.
+        let by_name = (
+            node("reb2", "toy://3", None),
+            Ok(InstanceAnswer::Present(Box::new(renewed("toy://33")))),
+        );
+        let answers = Answers {
+            namesakes: [(gone.0.name.clone(), renewed("toy://22"))].into(),
+            ..answered(vec![well, gone, by_name])
+        };
+        let check = judge_instances(&answers);
+        assert_eq!((check.outcome, &*check.seen), (Outcome::Warning, "1 of 3"));
+        assert_eq!(
+            check.details,
+            ["rebuilt under their names: reb (now toy://22), reb2 (now toy://33)"]
+        );
+        assert!(check.remedy.contains("drain the Node and delete it"), "{check:?}");
+    }
+
+    #[test]
+    fn a_node_that_is_not_ready_is_told_with_the_state_of_its_instance() {
+        let unready = |word: &str| {
+            let mut node = node("mig", "toy://1", None);
+            Arc::make_mut(&mut node).readiness = Readiness::Unknown;
+            let one = instance(PowerState::On, word);
+            judge_instances(&answered(vec![(
+                node,
+                Ok(InstanceAnswer::Present(Box::new(one))),
+            )]))
+        };
+        let check = unready("ERROR");
+        assert_eq!((check.outcome, &*check.seen), (Outcome::Warning, "1 of 1"));
+        assert_eq!(
+            check.details,
+            ["not ready, with the state of the instance: mig (ERROR)"]
+        );
+        assert!(check.remedy.contains("in the cloud"), "{check:?}");
+        let check = unready("running");
+        assert!(check.remedy.contains("kubelet"), "{check:?}");
+    }
+
+    /// At night such a sentence has every Node of the cluster in its list.
+    #[test]
+    fn credentials_that_see_nothing_never_invite_to_delete_nodes() {
+        let check = judge_instances(&answered(vec![
+            (node("a", "toy://1", None), missing()),
+            (node("b", "toy://2", None), missing()),
+        ]));
+        assert_eq!(check.outcome, Outcome::Failed);
+        assert!(check.remedy.starts_with("the credentials see none"), "{check:?}");
+        assert!(!check.remedy.contains("delete"), "{check:?}");
     }
 
     #[test]
@@ -504,9 +583,13 @@ mod tests {
         let fresh = node("fresh", "", Some("2026-01-01T00:25:00Z"));
         let late = node("late", "", Some("2026-01-01T00:10:00Z"));
         let (missing, foreign) = (missing(), Ok(InstanceAnswer::Foreign));
-        let young = judge_waiting(&[(&fresh, Some(&missing))], &[], now, true);
+        let young = judge_waiting(&[(&fresh, Shown::of(Some(&missing)))], now, true);
         assert_eq!(young.outcome, Outcome::Warning);
-        let both = judge_waiting(&[(&fresh, None), (&late, Some(&missing))], &[], now, true);
+        let both = judge_waiting(
+            &[(&fresh, Shown::default()), (&late, Shown::of(Some(&missing)))],
+            now,
+            true,
+        );
         assert_eq!(both.outcome, Outcome::Failed);
         assert_eq!(
             both.details,
@@ -516,19 +599,19 @@ mod tests {
             ]
         );
         assert_eq!(
-            judge_waiting(&[(&late, Some(&foreign))], &[], now, true).outcome,
+            judge_waiting(&[(&late, Shown::of(Some(&foreign)))], now, true).outcome,
             Outcome::Warning
         );
-        assert_eq!(judge_waiting(&[], &[], now, true).outcome, Outcome::Ok);
+        assert_eq!(judge_waiting(&[], now, true).outcome, Outcome::Ok);
         let many: Vec<_> = (1..8)
             .map(|index| node(&format!("n{index}"), "", Some("2026-01-01T00:25:00Z")))
             .collect();
-        let many: Vec<(&Node, Option<&InstanceResult>)> = many.iter().map(|node| (&**node, None)).collect();
+        let many: Vec<(&Node, Shown<'_>)> = many.iter().map(|node| (&**node, Shown::default())).collect();
         assert_eq!(
-            judge_waiting(&many, &[], now, true).details,
+            judge_waiting(&many, now, true).details,
             ["n1, n2, n3, n4, n5 and 2 more, for 5 min: the cloud does not list its instances"]
         );
-        let elsewhere = judge_waiting(&[(&late, Some(&missing))], &[], now, false);
+        let elsewhere = judge_waiting(&[(&late, Shown::of(Some(&missing)))], now, false);
         let remedy = elsewhere.remedy;
         assert!(remedy.contains("--controllers"), "{remedy}");
     }

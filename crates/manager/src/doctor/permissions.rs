@@ -6,7 +6,7 @@ use bowline_kube_io::{Kube, KubeError, UserInfo};
 use futures::StreamExt as _;
 
 use super::managers::Found;
-use super::{Category, Check, Patient, Topic, no_answer, some_lines, timed};
+use super::{ASK_AS_ANOTHER, Category, Check, Patient, Topic, no_answer, some_lines, timed};
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 
@@ -33,14 +33,12 @@ enum Whose {
     Own,
     /// Those of a ServiceAccount.
     Account(UserInfo),
-    /// Those of a ServiceAccount, which whoever asks may not ask for; his own say nothing of the manager.
-    Hidden(String),
 }
 
 impl Whose {
     async fn may(&self, kube: &Kube, question: &Question) -> Result<bool, KubeError> {
         match self {
-            Self::Own | Self::Hidden(_) => kube.may(question).await,
+            Self::Own => kube.may(question).await,
             Self::Account(user) => kube.may_somebody(user, question).await,
         }
     }
@@ -69,14 +67,15 @@ pub(super) async fn check(
             .is_none_or(|balancer| balancer.needs_annotations()),
         authorities: patient.lookup == Some(Lookup::Required),
     };
-    let (whose, remark) = subject(patient, kube, found).await;
-    if let Whose::Hidden(account) = &whose {
-        return vec![PERMISSIONS.skipped(format!(
-            "the user of the kubeconfig may not ask for those of the ServiceAccount {account}: ask with an administrator's kubeconfig, or in the pod"
-        ))];
-    }
+    let (whose, remark) = match subject(patient, kube, found).await {
+        Ok(subject) => subject,
+        Err(reason) => return vec![PERMISSIONS.skipped(reason)],
+    };
     let mut checks = vec![match answers(kube, &whose, asked).await {
         None => PERMISSIONS.failed(no_answer(), "look at the API server"),
+        Some(answers) if !patient.is_manager && is_of_reader(&whose, &answers) => PERMISSIONS.skipped(format!(
+            "it is not known which ServiceAccount the manager has, and you may only read, so {ASK_AS_ANOTHER}"
+        )),
         Some(answers) => judge(&PERMISSIONS, &answers, needs, &remark),
     }];
     if own.len() < needed.len() {
@@ -85,10 +84,21 @@ pub(super) async fn check(
     checks
 }
 
-/// Whose permissions count, and how that is told.
-async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (Whose, String) {
+/// Whether the answers are about somebody who asks and is no manager: one that may write nothing of what a manager writes.
+fn is_of_reader(whose: &Whose, answers: &Answers) -> bool {
+    let is_write = |question: &Question| !["get", "list", "watch"].contains(&question.verb);
+    let mut writes = answers.iter().filter(|(question, _)| is_write(question));
+    matches!(whose, Whose::Own) && writes.all(|(_, answer)| matches!(answer, Ok(false)))
+}
+
+/// Whose permissions count, and how that is told; or why nobody can tell. What a person may not do says nothing of the manager.
+async fn subject(
+    patient: &Patient<'_>,
+    kube: &Kube,
+    found: Option<&Found>,
+) -> Result<(Whose, String), String> {
     if patient.is_manager {
-        return (Whose::Own, String::new());
+        return Ok((Whose::Own, String::new()));
     }
     let account = account(kube, found).await;
     let may_ask = Question {
@@ -100,18 +110,17 @@ async fn subject(patient: &Patient<'_>, kube: &Kube, found: Option<&Found>) -> (
         rules: Vec::new(),
     };
     match account {
-        Some((namespace, name, of)) if matches!(timed(kube.may(&may_ask)).await, Some((Ok(true), _))) => (
+        Some((namespace, name, of)) if matches!(timed(kube.may(&may_ask)).await, Some((Ok(true), _))) => Ok((
             Whose::Account(UserInfo::service_account(namespace, name)),
             format!("; asked for the ServiceAccount {namespace}/{name} of {of}"),
-        ),
-        Some((namespace, name, of)) => (
-            Whose::Hidden(format!("{namespace}/{name} of {of}")),
-            String::new(),
-        ),
-        None => (
+        )),
+        Some(_) => Err(format!(
+            "you may not ask for the permissions of others (create subjectaccessreviews.authorization.k8s.io), so {ASK_AS_ANOTHER}"
+        )),
+        None => Ok((
             Whose::Own,
             "; asked for the user of the kubeconfig, because no manager is found: in the pod it is the manager's own".to_owned(),
-        ),
+        )),
     }
 }
 
@@ -182,7 +191,7 @@ async fn answers(kube: &Kube, whose: &Whose, asked: Vec<Question>) -> Option<Ans
 /// The ServiceAccounts of single controllers. Only who may ask for others can tell: to ask as one of them takes a token of its, and to
 /// make one is a write.
 async fn of_accounts(kube: &Kube, whose: &Whose, needed: &[Part], named: &Named, needs: Needs) -> Check {
-    if !matches!(whose, Whose::Account(_)) {
+    if matches!(whose, Whose::Own) {
         return ACCOUNTS.skipped(
             "not asked under --use-service-account-credentials; ask with `kubectl auth can-i --list \
              --as=system:serviceaccount:kube-system:node-controller`, and the same for the others",

@@ -25,6 +25,7 @@ pub(super) static SETTLED: Topic = Topic::new(
 
 /// The checks of this category that need no cloud. Plans are made only of some Services.
 pub(super) fn checks(
+    is_manager: bool,
     services: Option<&Result<Vec<Arc<Service>>, KubeError>>,
     plans: &[PlanReport],
     known: Option<&Known<'_>>,
@@ -33,7 +34,7 @@ pub(super) fn checks(
     let (services, known) = match (services, known) {
         (Some(Err(error)), _) => {
             return vec![
-                READ.failed(error.to_string(), unread(error)),
+                unread(is_manager, &READ, error),
                 SETTLED.skipped("Services are not read"),
             ];
         }
@@ -141,11 +142,31 @@ mod tests {
             node_set: None,
             load_balancer: None,
             unserved: None,
-            cluster_cidrs: &[],
             events: &[],
             classes: ServiceClasses::upstream(),
             endpoints: None,
+            routes: None,
         }
+    }
+
+    /// At night people with view rights ask.
+    #[test]
+    fn what_a_person_may_not_read_is_skipped_and_no_fault_of_the_manager() {
+        let error = r#"services is forbidden: User "viewer" cannot list resource "services"; allow it to this user with the rule x, without it service: no load balancer"#;
+        let read = |is_manager| {
+            let services = Err(KubeError::Forbidden(error.to_owned()));
+            checks(is_manager, Some(&services), &[], None, &Behind::new()).remove(0)
+        };
+        let check = read(false);
+        assert_eq!((check.outcome, &*check.remedy), (Outcome::Skipped, ""));
+        assert!(check.seen.starts_with("you may not read this"), "{check:?}");
+        assert!(
+            check.seen.ends_with("cannot list resource \"services\""),
+            "{check:?}"
+        );
+        let check = read(true);
+        assert_eq!(check.outcome, Outcome::Failed);
+        assert!(check.remedy.contains("bindings"), "{check:?}");
     }
 
     #[test]
@@ -161,6 +182,7 @@ mod tests {
         let waiting = service("waiting", balanced(), None, false);
         let leaving = service("leaving", balanced(), Some("192.0.2.2"), true);
         let all = checks(
+            false,
             Some(&Ok(vec![Arc::clone(&well), other])),
             &[],
             Some(&known()),
@@ -178,7 +200,7 @@ mod tests {
             unserved: Some(Unserved::Controller),
             ..known()
         };
-        let switched_off = &checks(Some(&services), &[], Some(&unserved), &Behind::new())[1];
+        let switched_off = &checks(false, Some(&services), &[], Some(&unserved), &Behind::new())[1];
         assert!(switched_off.remedy.contains("--controllers"), "{switched_off:?}");
         let refused = PlanReport {
             outcome: ReportedOutcome::Refused {
@@ -186,7 +208,7 @@ mod tests {
             },
             ..PlanReport::of_nothing("default/waiting".to_owned())
         };
-        let check = &checks(Some(&services), &[refused], Some(&known()), &Behind::new())[1];
+        let check = &checks(false, Some(&services), &[refused], Some(&known()), &Behind::new())[1];
         assert_eq!(
             (check.outcome, check.seen.as_str()),
             (Outcome::Failed, "2 not settled")
@@ -203,13 +225,13 @@ mod tests {
 
     #[test]
     fn without_services_nothing_is_judged() {
-        let failed = checks(Some(&Err(KubeError::Timeout)), &[], None, &Behind::new());
+        let failed = checks(false, Some(&Err(KubeError::Timeout)), &[], None, &Behind::new());
         assert_eq!(
             (failed[0].outcome, failed[1].outcome),
             (Outcome::Failed, Outcome::Skipped)
         );
         assert!(
-            checks(None, &[], None, &Behind::new())
+            checks(false, None, &[], None, &Behind::new())
                 .iter()
                 .all(|check| check.outcome == Outcome::Skipped)
         );

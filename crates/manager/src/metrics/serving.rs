@@ -38,7 +38,7 @@ const EXPIRATION: [f64; 14] = [
     31_104_000.0,
 ];
 
-bowline_controllers::series! {
+bowline_cloud_provider::plan::series! {
     /// The series of the secure port. Clones share them.
     pub struct ServingMetrics {
         users: Totals = Family::default(),

@@ -30,15 +30,18 @@ pub const CAUSES: &[(&str, &str)] = &[
         "the cloud does not list its instances",
     ),
     (
+        "node.credentials",
+        "the credentials show the instances of no Node: another project or account",
+    ),
+    (
         "node.no-network",
         "the condition NetworkUnavailable is True: the pods of the Node are not reached",
     ),
-    (
-        "node.instance-failed",
-        "the cloud says that the instance has failed",
-    ),
     ("node.no-instance", "the cloud has no instance for the Node"),
-    ("node.not-ready", "the instance runs, and the Node is not ready"),
+    (
+        "node.not-ready",
+        "the Node is not ready, and the state of its instance as the cloud tells it",
+    ),
     ("node.off", "the instance is switched off"),
     (
         "node.provided-ip",
@@ -46,12 +49,12 @@ pub const CAUSES: &[(&str, &str)] = &[
     ),
     (
         "node.rebuilt",
-        "the instance of the Node's name has another ID than the Node",
+        "the instance was rebuilt under the Node's name, with another ID",
     ),
     ("node.shared-provider-id", "several Nodes have one provider ID"),
     (
-        "node.taint-returns",
-        "the Node was initialised, and something puts the taint back",
+        "node.tainted-again",
+        "the Node was initialised before and has the taint again",
     ),
     ("node.waits", "the instance is there, and the Node still waits"),
     (

@@ -3,76 +3,100 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    ErrorKind, InstanceAnswer, InstanceMetadata, InstanceResult, Node, PowerState, Readiness, keys,
+    ErrorKind, Instance, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys,
 };
-use bowline_controllers::events::EVENTS;
+use bowline_controllers::events::{self, EVENTS, LOOK_FOR_ANOTHER};
 use bowline_controllers::node::addresses::wished;
+use bowline_controllers::node::{intent, labels};
 use bowline_controllers::node_set::left_out_by;
 
-use ipnet::IpNet;
-use jiff::Timestamp;
-
-use super::{Cause, Known, TRIED_WITHIN, Why, remedy_of, remedy_of_error, span};
+use super::{Cause, EVENT, Known, SeenEvent, Why, remedy_of, remedy_of_error, span};
 use crate::outcome::Outcome::{Failed, Warning};
 
 /// The event of a Node whose provider ID is none of this cloud.
 pub(super) const FOREIGN: &str = "ForeignProviderID";
 
+/// The event of a Node of which the cloud knows the instance under another ID.
+pub(crate) const REBUILT: &str = "ProviderIDMismatch";
+
 /// The event that tells why a Node has no route.
 const NO_ROUTE: &str = "FailedToCreateRoute";
 
+/// The reason of the condition `NetworkUnavailable` of a Node that has no route.
+pub(crate) const NOT_ROUTED: &str = "NoRouteCreated";
+
 /// What to do about a Node whose network is not there.
-pub(crate) const WITHOUT_NETWORK: &str = "NoRouteCreated is of the manager's routes: its log and the Node's events FailedToCreateRoute, PodNetworkShared and PodNetworkOutside \
-    say why, mostly two Nodes with one pod network, one outside of --cluster-cidr, or a router that is full. Any other reason is of the network \
-    plugin: look at its pods";
+pub(crate) const WITHOUT_NETWORK: &str = "NoRouteCreated is of the manager's routes: its log and the Node's event FailedToCreateRoute say why, mostly \
+    a router that is full. Any other reason is of the network plugin: look at its pods";
 
-/// What to do about a Node whose instance was built anew: a provider ID cannot be changed.
-pub(crate) const REBUILT: &str = "whoever runs the cluster drains the Node and deletes it: the kubelet of the new instance registers it again";
+/// What to do where the credentials show none of the instances; behind the question whether they are of another project.
+pub(crate) const KEEP_NODES: &str = "Whoever runs the manager gives it those of this cluster; leave the Nodes as they are until that is known";
 
-/// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does. `near` is the name of an
-/// instance without a Node that may be the one.
+/// What to do about a kubelet that does not report, while its instance runs.
+pub(crate) const SILENT_KUBELET: &str =
+    "look at the kubelet of that instance, and at the network between it and the API server";
+
+/// What to do about a Node that is not ready while its instance does not run.
+pub(crate) const NOT_RUNNING: &str = "look at the instance in the cloud: whoever owns the project repairs it, or rebuilds it and deletes the Node";
+
+/// What the cloud shows of one Node.
+#[derive(Debug, Clone, Default)]
+pub struct Shown<'a> {
+    /// Its answer about the instance; `None`: it does not list its instances.
+    pub answer: Option<&'a InstanceResult>,
+    /// The name of an instance without a Node that may be the one.
+    pub near: Option<&'a str>,
+    /// The instance that has the Node's name, where none has its provider ID.
+    pub namesake: Option<&'a Instance>,
+    /// Whether the credentials show the instance of no Node at all.
+    pub is_blind: bool,
+    /// Why the Node is not deleted although its instance is not seen.
+    pub frozen: Option<String>,
+    /// The program that wrote the taints last, if it is known.
+    pub tainted_by: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    /// This answer, and nothing else is known.
+    #[must_use]
+    pub fn of(answer: Option<&'a InstanceResult>) -> Self {
+        Self {
+            answer,
+            ..Self::default()
+        }
+    }
+
+    /// The instance, by whatever it was found.
+    fn instance(&self) -> Option<&'a Instance> {
+        match self.answer {
+            Some(Ok(InstanceAnswer::Present(one))) => Some(one),
+            _ => self.namesake,
+        }
+    }
+
+    /// The other provider ID under which the cloud knows the instance of a Node, if it was rebuilt.
+    pub(crate) fn other_id(&self, node: &Node) -> Option<&'a str> {
+        intent::other_provider_id(node, &self.instance()?.metadata)
+    }
+
+    /// What is said of such a Node.
+    fn rebuilt(&self, node: &Node) -> Option<Cause> {
+        let text = events::other_provider_id(node, &self.instance()?.metadata)?;
+        let text = format!("its instance was rebuilt under its name: {text}");
+        Some(Cause::new("node.rebuilt", Warning, text, remedy_of(REBUILT)))
+    }
+}
+
+/// Whether the kubelet of a Node reports no readiness.
+pub(crate) fn is_unready(node: &Node) -> bool {
+    matches!(node.readiness, Readiness::NotReady | Readiness::Unknown)
+}
+
+/// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does.
 #[must_use]
-pub fn of_answer(
-    node: &Node,
-    answer: Option<&InstanceResult>,
-    near: Option<&str>,
-    now: Timestamp,
-) -> Option<Cause> {
+pub fn of_answer(node: &Node, shown: &Shown<'_>) -> Option<Cause> {
     let waits = node.is_uninitialized();
-    let missing = |text: String| {
-        let is_rebuilt = node.provider_id.is_some() && near.is_some();
-        let near = near.map_or(String::new(), |near| match is_rebuilt {
-            true => {
-                format!("; an instance of the name {near:?} is there with another ID, so it was built anew")
-            }
-            false => format!("; no Node bears the name of the instance {near:?}, which may be this one"),
-        });
-        let (outcome, remedy) = match (&node.provider_id, waits, node.readiness) {
-            _ if is_rebuilt => (Warning, REBUILT),
-            (None, ..) => (
-                Failed,
-                "an instance is found by the name of its Node: whoever made the Node registers it under the name of its instance, renames the \
-                 instance, or has the kubelet give the provider ID. The credentials have to be of the project with the instance",
-            ),
-            (Some(_), true, _) => (
-                Failed,
-                "whoever made the Node looks whether the instance is there, and in the project of the credentials. A provider ID cannot be \
-                 changed: if it is wrong, delete the Node, and its kubelet registers it again",
-            ),
-            (Some(_), false, Readiness::Ready) => (
-                Warning,
-                "a Node that is ready is never deleted: look for the instance, also in other projects. If it is gone and something else runs the \
-                 kubelet, or its ID has changed, drain the Node and delete it",
-            ),
-            (Some(_), false, _) => (
-                Warning,
-                "the manager deletes it by itself when the cloud has proved that its instance is gone; it deletes no Node while the credentials show \
-                 none of the instances of ready Nodes either (`doctor` says so)",
-            ),
-        };
-        Some(Cause::new("node.no-instance", outcome, text + &near, remedy))
-    };
-    match answer {
+    match shown.answer {
         None => Some(Cause::new(
             "node.instances-not-listed",
             Failed,
@@ -81,42 +105,14 @@ pub fn of_answer(
         )),
         Some(Ok(InstanceAnswer::Foreign)) => {
             let text = "it is of another cloud, which has to do it".to_owned();
-            waits.then(|| {
-                Cause::new(
-                    "node.foreign",
-                    Warning,
-                    text,
-                    remedy_of(FOREIGN).unwrap_or_default(),
-                )
-            })
+            waits.then(|| Cause::new("node.foreign", Warning, text, remedy_of(FOREIGN)))
         }
-        Some(Ok(InstanceAnswer::Present(one))) if waits && wished(node, &one.metadata.addresses).is_err() => {
-            let error = wished(node, &one.metadata.addresses).err();
-            let text = error.map_or_else(String::new, |error| error.to_string());
-            Some(Cause::new(
-                "node.provided-ip",
-                Failed,
-                format!("{text} (annotation {})", keys::ANNOTATION_PROVIDED_NODE_IP),
-                "whoever made the Node gives its kubelet a --node-ip that the instance has, or none, and restarts the kubelet",
-            ))
+        Some(Ok(InstanceAnswer::Present(one))) if waits => Some(of_waiting(node, one, shown)),
+        Some(Ok(InstanceAnswer::Present(one))) => shown.rebuilt(node).or_else(|| of_state(node, one)),
+        Some(Ok(InstanceAnswer::Absent(proof))) => Some(of_missing(node, shown, proof.to_string())),
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
+            Some(of_missing(node, shown, error.to_string()))
         }
-        Some(Ok(InstanceAnswer::Present(one))) if waits => Some(of_waiting(node, &one.metadata, now)),
-        Some(Ok(InstanceAnswer::Present(one))) => {
-            let (own, there) = (node.provider_id.as_deref(), one.metadata.provider_id.as_deref());
-            match own.zip(there).filter(|(own, there)| own != there) {
-                Some((own, there)) => Some(Cause::new(
-                    "node.rebuilt",
-                    Warning,
-                    format!(
-                        "its provider ID is {own}, and the instance of its name is {there}: it was built anew"
-                    ),
-                    REBUILT,
-                )),
-                None => of_power(node, one.power),
-            }
-        }
-        Some(Ok(InstanceAnswer::Absent(proof))) => missing(proof.to_string()),
-        Some(Err(error)) if error.kind() == ErrorKind::NotFound => missing(error.to_string()),
         Some(Err(error)) => Some(Cause::new(
             "node.instance-unknown",
             Failed,
@@ -126,33 +122,32 @@ pub fn of_answer(
     }
 }
 
-/// Why a Node waits whose instance is there.
-fn of_waiting(node: &Node, metadata: &InstanceMetadata, now: Timestamp) -> Cause {
-    // Provider ID and labels are written in one request with the removal of the taint.
-    let has = |key: &str, value: &str| !value.is_empty() && node.labels.value(key) == Some(value);
-    let is_labelled = has(keys::LABEL_INSTANCE_TYPE, &metadata.instance_type)
-        || has(keys::LABEL_ZONE, &metadata.zone)
-        || has(keys::LABEL_REGION, &metadata.region);
-    if node.provider_id.is_some()
-        && node.provider_id.as_deref() == metadata.provider_id.as_deref()
-        && is_labelled
-    {
+/// The instance is there, and the Node waits all the same.
+fn of_waiting(node: &Node, one: &Instance, shown: &Shown<'_>) -> Cause {
+    if let Err(error) = wished(node, &one.metadata.addresses) {
         return Cause::new(
-            "node.taint-returns",
+            "node.provided-ip",
             Failed,
-            "it was initialised, as its provider ID and labels show, and has the taint again: something puts the taint back",
-            "whoever runs the cluster finds the program that writes the taint (kubectl get node NAME -o yaml --show-managed-fields), such as a \
-             second cloud controller manager or a tool that keeps the taints of Nodes, and has it leave the taint alone. Until then the manager \
-             takes it off after up to five minutes only",
+            format!("{error} (annotation {})", keys::ANNOTATION_PROVIDED_NODE_IP),
+            "whoever made the Node gives its kubelet a --node-ip that the instance has, or none, and restarts the kubelet",
         );
     }
-    if now.duration_since(node.created) > TRIED_WITHIN {
+    let is_complete = intent::initialize(node, &one.metadata).is_ok_and(|update| {
+        update.addresses.is_none() && update.provider_id.is_none() && update.labels.is_empty()
+    });
+    if is_complete && labels::are_of_a_cloud(node) {
+        let by = shown.tainted_by.as_deref();
+        let by = by.map_or(String::new(), |by| {
+            format!("; its taints were written last by {by}")
+        });
         return Cause::new(
-            "node.waits",
+            "node.tainted-again",
             Failed,
-            "an instance of its ID or name is there, and the manager has not initialised the Node for longer than that takes",
-            "whoever runs the manager looks at its log for this Node, and whether the running process has the credentials that are deployed by \
-             now: it reads them at its start, so after a change of the Secret restart its pods (kubectl rollout restart)",
+            format!(
+                "it was initialised before, as it has the provider ID, labels and addresses of its instance, and has the taint again: something \
+                 puts it back, or no manager works{by}"
+            ),
+            LOOK_FOR_ANOTHER,
         );
     }
     Cause::new(
@@ -163,59 +158,65 @@ fn of_waiting(node: &Node, metadata: &InstanceMetadata, now: Timestamp) -> Cause
     )
 }
 
-/// What the state of an instance that is there has to do with its Node.
-fn of_power(node: &Node, power: PowerState) -> Option<Cause> {
-    match power {
-        PowerState::Off => Some(Cause::new(
-            "node.off",
-            Warning,
-            "its instance is switched off",
-            "start it, or delete it",
-        )),
-        PowerState::Failed => Some(Cause::new(
-            "node.instance-failed",
-            Failed,
-            "the cloud says that its instance has failed",
-            "whoever owns the project looks at the instance in the cloud, and has the cloud's operator repair it; or drains the Node and deletes \
-             the instance: the Node goes with it",
-        )),
-        PowerState::On if matches!(node.readiness, Readiness::NotReady | Readiness::Unknown) => {
-            Some(Cause::new(
-                "node.not-ready",
-                Warning,
-                "it is not ready, and the cloud says that its instance runs",
-                "whoever runs the cluster looks at the kubelet there, and at the network between it and the API server",
-            ))
-        }
-        PowerState::On => None,
+/// The instance is there: how it is, where that is not as a Node that is ready shows.
+fn of_state(node: &Node, one: &Instance) -> Option<Cause> {
+    let state = &one.state.word;
+    if one.power == PowerState::Off {
+        let text = "its instance is switched off";
+        return Some(Cause::new("node.off", Warning, text, "start it, or delete it"));
     }
+    let remedy = match one.state.is_running {
+        true => SILENT_KUBELET,
+        false => NOT_RUNNING,
+    };
+    let text = format!("it is not ready, and the state of its instance is {state}");
+    is_unready(node).then(|| Cause::new("node.not-ready", Warning, text, remedy))
 }
 
-/// What is wrong with the pod networks of a Node, as far as the Nodes tell.
-fn of_pod_networks(node: &Node, known: &Known<'_>) -> Option<String> {
-    let shared = node.pod_cidrs.iter().find_map(|network| {
-        let mut others = known.nodes.unwrap_or_default().iter();
-        let other = others.find(|it| it.name != node.name && it.pod_cidrs.contains(network))?;
-        Some(format!(
-            "its pod network {network} is that of Node {}, too",
-            other.name
-        ))
+/// The cloud shows no instance of the Node.
+fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
+    let has_id = node.provider_id.is_some();
+    if shown.is_blind && has_id {
+        let text = match shown.frozen.clone() {
+            Some(frozen) if !node.is_uninitialized() => frozen,
+            _ => format!("{text}; the credentials show none of the instances of the other Nodes either"),
+        };
+        let remedy = format!("are the credentials of another project, account, zone or region? {KEEP_NODES}");
+        return Cause::new("node.credentials", Failed, text, remedy);
+    }
+    if let Some(cause) = shown.rebuilt(node) {
+        return cause;
+    }
+    let near = shown.near.map_or(String::new(), |near| {
+        format!("; no Node bears the name of the instance {near:?}, which may be this one")
     });
-    let is_outside = |network: &&String| {
-        let network: Option<IpNet> = network.parse().ok();
-        let mut clusters = known.cluster_cidrs.iter();
-        network.is_some_and(|network| !clusters.any(|it| it.contains(&network)))
+    let (outcome, remedy) = match (has_id, node.is_uninitialized(), node.readiness) {
+        (false, ..) => (
+            Failed,
+            "an instance is found by the name of its Node: whoever made the Node registers it under the name of its instance, renames the \
+             instance, or has the kubelet give the provider ID. The credentials have to be of the project with the instance",
+        ),
+        (true, true, _) => (
+            Failed,
+            "whoever made the Node looks whether the instance is there, and in the project of the credentials. A provider ID cannot be \
+             changed: if it is wrong, delete the Node, and its kubelet registers it again",
+        ),
+        (true, false, Readiness::Ready) => (
+            Warning,
+            "a Node that is ready is never deleted: look for the instance, also in other projects. If it is gone and something else runs the \
+             kubelet, or its ID has changed, drain the Node and delete it",
+        ),
+        (true, false, _) => (
+            Warning,
+            "the manager deletes it by itself when the cloud has proved that its instance is gone",
+        ),
     };
-    let mut all = node.pod_cidrs.iter().filter(|_| !known.cluster_cidrs.is_empty());
-    shared.or_else(|| {
-        let network = all.find(is_outside)?;
-        Some(format!("its pod network {network} is outside of --cluster-cidr"))
-    })
+    Cause::new("node.no-instance", outcome, text + &near, remedy)
 }
 
 /// A Node, with what the cloud says of its instance.
 #[must_use]
-pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>, known: &Known<'_>) -> Why {
+pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
     let mut why = Why::new(format!("node/{}", node.name));
     why.is.push(match node.is_uninitialized() {
         true => format!(
@@ -251,7 +252,7 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
         why.is
             .push(format!("no member of load balancers: left out by {by}"));
     }
-    if let Some(Ok(InstanceAnswer::Present(one))) = answer {
+    if let Some(Ok(InstanceAnswer::Present(one))) = shown.answer {
         let addresses = one.metadata.addresses.iter();
         let addresses: Vec<&str> = addresses.map(|it| it.address.as_str()).collect();
         why.should.push(format!(
@@ -260,7 +261,7 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
             addresses.join(", ")
         ));
     }
-    why.causes.extend(of_answer(node, answer, near, known.now));
+    why.causes.extend(of_answer(node, shown));
     if node.provider_id.is_none() && !node.is_uninitialized() {
         let text = "it has neither a provider ID nor the taint, so no controller looks at it";
         why.causes.push(Cause::new(
@@ -278,38 +279,46 @@ pub fn of_node(node: &Node, answer: Option<&InstanceResult>, near: Option<&str>,
         why.causes
             .push(Cause::new("node.shared-provider-id", Warning, text, TWINS));
     }
+    of_network(&mut why, node, known);
     // Kubelets warn of much else.
     let is_ours = |reason: &str| EVENTS.iter().any(|it| it.reason == reason);
+    let told: Vec<String> = why.causes.iter().map(|it| it.text.clone()).collect();
+    let is_told = |it: &SeenEvent| told.iter().any(|text| text.contains(&*it.message));
     let warnings = known
         .warnings(node.name.as_str())
-        .filter(|it| is_ours(&it.reason));
-    let before = why.causes.len();
+        .filter(|it| is_ours(&it.reason) && !is_told(it));
     why.causes.extend(warnings.map(|it| known.cause(it)));
-    let is_told = why.causes[before..].iter().any(|it| it.id.ends_with(NO_ROUTE));
-    if let Some(network) = node
-        .network_unavailable
-        .as_ref()
-        .filter(|it| it.is_unavailable && !is_told)
-    {
-        let mut text = format!(
-            "its pods are not reached: the condition NetworkUnavailable is True ({})",
-            network.reason
-        );
-        let mut remedy = WITHOUT_NETWORK;
-        if let Some(more) = of_pod_networks(node, known) {
-            text = format!("{text}: {more}");
-            remedy = "whoever runs the cluster drains the Node and deletes it: its kubelet registers it again, and it gets a network of its own; \
-                      or corrects --cluster-cidr";
-        }
-        why.causes
-            .push(Cause::new("node.no-network", Failed, text, remedy));
-    }
-    if matches!(answer, Some(Ok(InstanceAnswer::Foreign))) {
+    if matches!(shown.answer, Some(Ok(InstanceAnswer::Foreign))) {
         "nothing from this manager: the Node is another cloud's".clone_into(&mut why.next);
     } else if node.is_uninitialized() {
         "the manager tries again by itself, after 1 to 60 s".clone_into(&mut why.next);
     }
     why
+}
+
+/// Whether the pods of a Node are reached: what is wrong with its pod networks is seen in those of all Nodes, without any event.
+fn of_network(why: &mut Why, node: &Node, known: &Known<'_>) {
+    let nodes = known.nodes.unwrap_or_default();
+    let odd = known.routes.map(|routes| routes.odd_networks(node, nodes));
+    let mut odd = odd.unwrap_or_default().into_iter().peekable();
+    let is_told = known.warnings(node.name.as_str()).any(|it| it.reason == NO_ROUTE);
+    let network = node.network_unavailable.as_ref();
+    if let Some(network) = network.filter(|it| it.is_unavailable && !is_told) {
+        let remedy = match odd.peek() {
+            Some(_) if &*network.reason == NOT_ROUTED => "the next cause says why",
+            _ => WITHOUT_NETWORK,
+        };
+        let text = format!(
+            "its pods are not reached: the condition NetworkUnavailable is True ({})",
+            network.reason
+        );
+        why.causes
+            .push(Cause::new("node.no-network", Failed, text, remedy));
+    }
+    why.causes.extend(odd.map(|(event, text)| {
+        let id = format!("{EVENT}{}", event.reason);
+        Cause::new(id, Warning, text, event.remedy)
+    }));
 }
 
 /// What to do about Nodes that share a provider ID.

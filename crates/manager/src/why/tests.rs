@@ -1,8 +1,8 @@
 use bowline_cloud_provider::plan::{Impact, Note, Refusal, ReportedWave, StepView};
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
-    InstanceResult, Labels, NetworkUnavailable, NodeAddress, PowerState, Readiness, ServiceClasses, Taint,
-    TaintEffect, keys,
+    InstanceResult, InstanceState, Labels, NetworkUnavailable, NodeAddress, PowerState, Readiness,
+    ServiceClasses, Taint, TaintEffect, keys,
 };
 
 use serde_json::{Value, json};
@@ -20,10 +20,10 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         node_set: Some(NodeSet::Stable),
         load_balancer: None,
         unserved: None,
-        cluster_cidrs: &[],
         events,
         classes: ServiceClasses::upstream(),
         endpoints: None,
+        routes: None,
     }
 }
 
@@ -152,6 +152,15 @@ fn a_condition_is_told_where_events_may_not_be_read() {
     let revoked = format!("401 Unauthorized: Invalid token.; {}", advice::UNAUTHENTICATED);
     let why = of_service(&in_trouble("denied", &revoked), None, &known(&nodes(), &[]));
     assert!(why.causes[0].remedy.contains("new credentials"), "{why:?}");
+    let why = of_service(
+        &in_trouble("denied", &revoked),
+        Some(&with_step()),
+        &known(&nodes(), &[]),
+    );
+    assert!(
+        why.causes[0].remedy.contains("the pods run with older ones"),
+        "this command was answered: {why:?}"
+    );
     let no_router = in_trouble("conflict", "External network x is not reachable from subnet y");
     let why = of_service(&no_router, None, &known(&nodes(), &[]));
     assert!(why.causes[0].remedy.contains("stands in the way"), "{why:?}");
@@ -347,12 +356,20 @@ fn members_that_do_not_answer_are_told_of_a_balancer_that_has_its_address() {
     }
 }
 
-fn present(power: PowerState) -> InstanceResult {
-    Ok(InstanceAnswer::Present(Box::new(Instance {
+fn instance(power: PowerState, state: &str) -> Instance {
+    Instance {
         metadata: InstanceMetadata::default(),
         power,
+        state: InstanceState {
+            word: state.to_owned(),
+            is_running: state == "running",
+        },
         found_by: FoundBy::Id,
-    })))
+    }
+}
+
+fn present(power: PowerState) -> InstanceResult {
+    Ok(InstanceAnswer::Present(Box::new(instance(power, "running"))))
 }
 
 fn waiting(id: Option<&str>) -> Node {
@@ -373,8 +390,10 @@ fn a_node_that_waits_by_its_name_is_told_of_an_instance_that_is_called_alike() {
     let missing: InstanceResult = Err(CloudError::not_found("found none"));
     let why = of_node(
         &waiting(None),
-        Some(&missing),
-        Some("worker-01"),
+        &Shown {
+            near: Some("worker-01"),
+            ..Shown::of(Some(&missing))
+        },
         &known(&[], &[]),
     );
     insta::assert_snapshot!(render_text(&[why]), @r#"
@@ -398,11 +417,11 @@ fn a_node_that_is_ready_and_has_no_instance_is_never_said_to_be_deleted() {
         ..Node::named("n")
     };
     for answer in [&gone, &missing] {
-        let remedy = of_answer(&node, Some(answer), None, now()).unwrap().remedy;
+        let remedy = of_answer(&node, &Shown::of(Some(answer))).unwrap().remedy;
         assert!(remedy.contains("never deleted"), "{remedy}");
     }
     node.readiness = Readiness::NotReady;
-    let remedy = of_answer(&node, Some(&gone), None, now()).unwrap().remedy;
+    let remedy = of_answer(&node, &Shown::of(Some(&gone))).unwrap().remedy;
     assert!(remedy.contains("deletes it by itself"), "{remedy}");
 }
 
@@ -423,8 +442,7 @@ fn a_node_of_another_cloud_is_not_said_to_be_tried_again() {
     let (node, nodes) = (waiting(Some("aws://1")), nodes());
     let why = of_node(
         &node,
-        Some(&Ok(InstanceAnswer::Foreign)),
-        None,
+        &Shown::of(Some(&Ok(InstanceAnswer::Foreign))),
         &known(&nodes, &[]),
     );
     assert!(why.next.starts_with("nothing from this manager"), "{}", why.next);
@@ -441,7 +459,7 @@ fn a_node_without_a_route_is_told_by_its_event_or_else_by_its_condition() {
         ..Node::named("n")
     };
     let on = present(PowerState::On);
-    let why = of_node(&node, Some(&on), None, &known(&[], &[]));
+    let why = of_node(&node, &Shown::of(Some(&on)), &known(&[], &[]));
     assert_eq!(why.causes[0].id, "node.no-network");
     assert!(why.causes[0].text.contains("NoRouteCreated"), "{why:?}");
     assert_eq!(why.outcome(), Outcome::Failed);
@@ -451,7 +469,7 @@ fn a_node_without_a_route_is_told_by_its_event_or_else_by_its_condition() {
         "the router is full",
         "2026-01-01T00:29:00Z",
     )];
-    let why = of_node(&node, Some(&on), None, &known(&[], &events));
+    let why = of_node(&node, &Shown::of(Some(&on)), &known(&[], &events));
     assert_eq!(texts(&why).len(), 1, "{why:?}");
     assert!(why.causes[0].text.contains("the router is full"), "{why:?}");
 }
@@ -466,109 +484,10 @@ fn an_address_that_the_instance_has_not_is_told_without_an_event() {
     if let Ok(InstanceAnswer::Present(one)) = &mut answer {
         one.metadata.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
     }
-    let cause = of_answer(&node, Some(&answer), None, now()).unwrap();
+    let cause = of_answer(&node, &Shown::of(Some(&answer))).unwrap();
     assert_eq!(cause.id, "node.provided-ip");
     assert!(cause.text.contains("10.9.9.9"), "{cause:?}");
     assert!(cause.remedy.contains("--node-ip"), "{cause:?}");
-}
-
-/// What a Node that is initialised shows by that, no event has to tell.
-#[test]
-fn a_taint_that_comes_back_and_a_node_that_waits_too_long_are_no_waiting() {
-    let mut answer = present(PowerState::On);
-    if let Ok(InstanceAnswer::Present(one)) = &mut answer {
-        one.metadata.provider_id = Some("toy://1".to_owned());
-        one.metadata.zone = "a".to_owned();
-    }
-    let tainted = Node {
-        labels: Labels::from_iter([(keys::LABEL_ZONE, "a")]),
-        ..waiting(Some("toy://1"))
-    };
-    let cause = of_answer(&tainted, Some(&answer), None, now()).unwrap();
-    assert_eq!(
-        (&*cause.id, cause.outcome),
-        ("node.taint-returns", Outcome::Failed)
-    );
-    assert!(cause.remedy.contains("managed-fields"), "{cause:?}");
-    // A kubelet may give the provider ID.
-    let late = of_answer(&waiting(Some("toy://1")), Some(&answer), None, now()).unwrap();
-    assert_eq!((&*late.id, late.outcome), ("node.waits", Outcome::Failed));
-    assert!(late.remedy.contains("restart its pods"), "{late:?}");
-}
-
-#[test]
-fn a_node_that_is_not_ready_is_never_well() {
-    let node = Node {
-        provider_id: Some("toy://1".into()),
-        readiness: Readiness::Unknown,
-        ..Node::named("n")
-    };
-    for (power, id) in [
-        (PowerState::On, "node.not-ready"),
-        (PowerState::Failed, "node.instance-failed"),
-        (PowerState::Off, "node.off"),
-    ] {
-        let why = of_node(&node, Some(&present(power)), None, &known(&[], &[]));
-        assert_eq!((why.causes.len(), &*why.causes[0].id), (1, id), "{why:?}");
-    }
-}
-
-#[test]
-fn an_instance_that_was_built_anew_under_its_name_is_not_looked_for_elsewhere() {
-    let node = Node {
-        provider_id: Some("toy://1".into()),
-        readiness: Readiness::Ready,
-        ..Node::named("n")
-    };
-    let cause = of_answer(&node, Some(&Err(CloudError::not_found("none"))), Some("n"), now()).unwrap();
-    assert!(
-        cause
-            .text
-            .ends_with("is there with another ID, so it was built anew"),
-        "{cause:?}"
-    );
-    let mut answer = present(PowerState::On);
-    if let Ok(InstanceAnswer::Present(one)) = &mut answer {
-        one.metadata.provider_id = Some("toy://2".to_owned());
-    }
-    let by_name = of_answer(&node, Some(&answer), None, now()).unwrap();
-    assert_eq!((&*by_name.id, &by_name.remedy), ("node.rebuilt", &cause.remedy));
-    assert!(
-        cause.remedy.contains("deletes it") && !cause.remedy.contains("other projects"),
-        "{cause:?}"
-    );
-}
-
-#[test]
-fn what_the_pod_networks_of_nodes_tell_needs_no_event() {
-    let node = |name: &str, network: &str| Node {
-        provider_id: Some(format!("toy://{name}").into()),
-        readiness: Readiness::Ready,
-        pod_cidrs: vec![network.to_owned()],
-        network_unavailable: Some(NetworkUnavailable {
-            is_unavailable: true,
-            reason: "NoRouteCreated".into(),
-        }),
-        ..Node::named(name)
-    };
-    let nodes = [Arc::new(node("first", "10.244.1.0/24"))];
-    let clusters = ["10.244.0.0/16".parse().unwrap()];
-    let known = Known {
-        cluster_cidrs: &clusters,
-        ..known(&nodes, &[])
-    };
-    for (network, words) in [
-        ("10.244.1.0/24", Some("is that of Node first, too")),
-        ("192.168.77.0/24", Some("is outside of --cluster-cidr")),
-        ("10.244.2.0/24", None),
-    ] {
-        let why = of_node(&node("n", network), Some(&present(PowerState::On)), None, &known);
-        let text = &why.causes[0].text;
-        match words {
-            Some(words) => assert!(text.ends_with(words), "{text}"),
-            None => assert!(text.ends_with("(NoRouteCreated)"), "{text}"),
-        }
-    }
 }
 
 #[test]
@@ -591,7 +510,7 @@ fn what_is_wrong_with_a_node_is_told_by_what_its_cloud_says() {
         (&well, None, Some("does not list")),
         (&well, Some(Err(CloudError::other("403"))), Some("403")),
     ] {
-        let cause = of_answer(node, answer.as_ref(), None, node.created);
+        let cause = of_answer(node, &Shown::of(answer.as_ref()));
         match words {
             None => assert_eq!(cause, None),
             Some(words) => assert!(
@@ -611,8 +530,7 @@ fn what_is_wrong_with_a_node_is_told_by_what_its_cloud_says() {
     let nodes = [twin];
     let why = of_node(
         &well,
-        Some(&present(PowerState::On)),
-        None,
+        &Shown::of(Some(&present(PowerState::On))),
         &known(&nodes, &events),
     );
     let texts = texts(&why);
@@ -621,12 +539,139 @@ fn what_is_wrong_with_a_node_is_told_by_what_its_cloud_says() {
     assert!(texts[1].starts_with("NodeWriteRefused, 60 s ago"), "{texts:?}");
     let unasked = of_node(
         &Node::named("n"),
-        Some(&present(PowerState::On)),
-        None,
+        &Shown::of(Some(&present(PowerState::On))),
         &known(&[], &[]),
     );
     assert!(
         unasked.causes[0].remedy.contains("kubectl taint node"),
         "{unasked:?}"
     );
+}
+
+/// A Node `n` with the provider ID `toy://1` whose kubelet does not report.
+fn silent() -> Node {
+    Node {
+        provider_id: Some("toy://1".into()),
+        readiness: Readiness::Unknown,
+        ..Node::named("n")
+    }
+}
+
+#[test]
+fn a_node_that_is_not_ready_is_never_ok_and_told_with_the_state_of_its_instance() {
+    for (state, words) in [
+        ("ERROR", "look at the instance in the cloud"),
+        ("running", "look at the kubelet"),
+    ] {
+        let answer = Ok(InstanceAnswer::Present(Box::new(instance(PowerState::On, state))));
+        let why = of_node(&silent(), &Shown::of(Some(&answer)), &known(&[], &[]));
+        assert_eq!(why.outcome(), Outcome::Warning);
+        assert_eq!(
+            texts(&why),
+            [format!(
+                "it is not ready, and the state of its instance is {state}"
+            )]
+        );
+        assert!(why.causes[0].remedy.starts_with(words), "{why:?}");
+    }
+}
+
+#[test]
+fn a_rebuilt_instance_is_told_with_its_new_id_however_it_is_found() {
+    let mut renewed = instance(PowerState::On, "running");
+    renewed.metadata.provider_id = Some("toy://2".to_owned());
+    let by_name = Ok(InstanceAnswer::Present(Box::new(renewed.clone())));
+    let missing = Err(CloudError::not_found("none"));
+    let asked_for = Shown {
+        namesake: Some(&renewed),
+        ..Shown::of(Some(&missing))
+    };
+    let told = "The cloud gives this instance the provider ID toy://2, but the Node has toy://1";
+    let events = [event("n", "ProviderIDMismatch", told, "2026-01-01T00:29:00Z")];
+    for shown in [Shown::of(Some(&by_name)), asked_for] {
+        let why = of_node(&silent(), &shown, &known(&[], &events));
+        assert_eq!(
+            texts(&why),
+            [format!("its instance was rebuilt under its name: {told}")]
+        );
+        assert!(
+            why.causes[0].remedy.contains("drain the Node and delete it"),
+            "{why:?}"
+        );
+    }
+}
+
+#[test]
+fn where_no_instance_is_seen_the_frozen_deletion_is_named_and_nobody_is_told_to_delete() {
+    let gone = Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+    let shown = |frozen: Option<&str>| Shown {
+        is_blind: true,
+        frozen: frozen.map(str::to_owned),
+        ..Shown::of(Some(&gone))
+    };
+    let frozen = "Not deleting node n: with these credentials the cloud shows none";
+    let cause = of_answer(&silent(), &shown(Some(frozen))).unwrap();
+    assert_eq!((&*cause.id, &*cause.text), ("node.credentials", frozen));
+    let cause = of_answer(&silent(), &shown(None)).unwrap();
+    assert!(cause.text.contains("none of the instances"), "{cause:?}");
+    assert!(!cause.remedy.contains("delete"), "{cause:?}");
+}
+
+#[test]
+fn a_taint_that_comes_back_is_seen_without_any_event() {
+    let mut one = instance(PowerState::On, "running");
+    one.metadata.provider_id = Some("toy://1".to_owned());
+    one.metadata.instance_type = "flex".to_owned();
+    one.metadata.zone = "z".to_owned();
+    one.metadata.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
+    let addresses = one.metadata.addresses.clone();
+    let answer = Ok(InstanceAnswer::Present(Box::new(one)));
+    let shown = Shown {
+        tainted_by: Some("machine-config-daemon".to_owned()),
+        ..Shown::of(Some(&answer))
+    };
+    let initialised = Node {
+        addresses,
+        labels: Labels::from_iter([
+            (keys::LABEL_ZONE, "z"),
+            (keys::LABEL_ZONE_BETA, "z"),
+            (keys::LABEL_INSTANCE_TYPE, "flex"),
+            (keys::LABEL_INSTANCE_TYPE_BETA, "flex"),
+        ]),
+        ..waiting(Some("toy://1"))
+    };
+    let cause = of_answer(&initialised, &shown).unwrap();
+    assert_eq!(cause.id, "node.tainted-again");
+    assert!(cause.text.ends_with("by machine-config-daemon"), "{cause:?}");
+    assert!(
+        cause.remedy.contains("another cloud controller manager"),
+        "{cause:?}"
+    );
+    let fresh = of_answer(&waiting(Some("toy://1")), &shown).unwrap();
+    assert_eq!(fresh.id, "node.waits");
+}
+
+#[test]
+fn what_is_wrong_with_a_pod_network_is_seen_without_any_event() {
+    let node = |name: &str| {
+        Arc::new(Node {
+            provider_id: Some(format!("toy://{name}").into()),
+            pod_cidrs: vec!["10.244.1.0/24".to_owned()],
+            network_unavailable: Some(NetworkUnavailable {
+                is_unavailable: true,
+                reason: "NoRouteCreated".into(),
+            }),
+            ..Node::named(name)
+        })
+    };
+    let (nodes, routes) = ([node("n"), node("twin")], RouteSettings::default());
+    let known = Known {
+        routes: Some(&routes),
+        ..known(&nodes, &[])
+    };
+    let on = present(PowerState::On);
+    let why = of_node(&nodes[0], &Shown::of(Some(&on)), &known);
+    let ids: Vec<&str> = why.causes.iter().map(|it| &*it.id).collect();
+    assert_eq!(ids, ["node.no-network", "event.PodNetworkShared"]);
+    assert!(why.causes[1].text.contains("that of node twin"), "{why:?}");
 }

@@ -258,25 +258,38 @@ async fn a_leader_that_was_suspended_goes_on_counting() {
     assert_eq!(lease(&api)["leaseTransitions"], 0);
 }
 
-/// An admission webhook or a policy takes annotations off.
+/// An admission webhook takes annotations off, or a policy denies them: from the start, or only once the lease has a note.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_keeps_no_note_holds_deletions_up_and_an_event_says_why() {
-    let api = api_server();
-    let process = start(&api, "a");
-    until("a leads", || process.leads()).await;
     let strip = Effect::Rewrite(|lease| lease["metadata"]["annotations"] = json!({}));
-    api.faults()
-        .inject(Fault::new(strip).verb("update").resource("leases"));
-    fail_all(&api);
-    let is_told = || -> usize {
-        let events = api.objects("Event");
-        let texts = events.iter().filter_map(|event| event["message"].as_str());
-        texts.filter(|text| text.contains(DELETIONS)).count()
-    };
-    until("three events say so", || is_told() >= 3).await;
-    tokio::time::sleep(60 * SECOND).await;
-    assert_eq!(deleted(&api), 0);
-    assert!(is_told() <= 50, "once each");
-    api.faults().clear();
-    until("three are deleted", || deleted(&api) == 3).await;
+    let deny = Effect::Deny(|lease| lease["metadata"]["annotations"][DELETIONS].is_string());
+    for (effect, before) in [(strip, 0), (deny.clone(), 0), (deny, 3)] {
+        let api = api_server();
+        let process = start(&api, "a");
+        until("a leads", || process.leads()).await;
+        if before > 0 {
+            fail_all(&api);
+            until("three are deleted", || deleted(&api) == before).await;
+        }
+        let fault = Fault::new(effect).verb("update").resource("leases");
+        api.faults().inject(fault);
+        if before == 0 {
+            fail_all(&api);
+        }
+        let is_told = || -> usize {
+            let events = api.objects("Event");
+            let texts = events.iter().filter_map(|event| event["message"].as_str());
+            texts.filter(|text| text.contains(DELETIONS)).count()
+        };
+        if before == 0 {
+            until("three events say so", || is_told() >= 3).await;
+        }
+        tokio::time::sleep(60 * SECOND).await;
+        assert!(process.leads(), "it goes on leading");
+        assert_eq!(lease(&api)["leaseTransitions"], 0);
+        assert_eq!(deleted(&api), before);
+        assert!(is_told() <= 50, "once each");
+        api.faults().clear();
+        until("three are deleted", || deleted(&api) == 3).await;
+    }
 }

@@ -8,7 +8,7 @@ use bowline_cloud_provider::{MadeFor, ServiceKey};
 use bowline_kube_api::{Effect, Fault, KubeApi, Permit, Status};
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::Config;
-use bowline_manager::doctor::{Cloud, Outcome, Patient, Target, examine, explain};
+use bowline_manager::doctor::{Check, Cloud, Outcome, Patient, Target, examine, explain};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -268,4 +268,75 @@ async fn dry_runs_are_made_in_the_name_of_the_managers_account_if_whoever_asks_m
         (check.outcome, check.details),
         (Outcome::Ok, Vec::<String>::new())
     );
+}
+
+/// At night people with view rights ask. What they may not read says nothing of the manager.
+#[tokio::test(start_paused = true)]
+async fn to_whoever_may_only_read_a_healthy_cluster_has_not_failed() {
+    let api = KubeApi::builder().build();
+    let container =
+        json!({ "name": "m", "image": "bowline/bowline:v0.1.0", "args": ["--cloud-provider=nimbus"] });
+    let pod = json!({ "serviceAccountName": "cloud-controller-manager", "containers": [container] });
+    let labels = json!({ "app": "ccm" });
+    for object in [
+        json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" } }),
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web", "namespace": "default" },
+            "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
+            "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } },
+        }),
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "name": "ccm-1", "namespace": "kube-system", "labels": labels }, "spec": pod,
+            "status": { "phase": "Running", "containerStatuses": [{ "name": "m", "ready": true }] },
+        }),
+    ] {
+        api.apply_json(object).unwrap();
+    }
+    let person = "system:unauthenticated";
+    let reads = ["get", "list", "watch"];
+    for (group, resource) in [("", "services"), ("", "pods"), ("", "events"), ("apps", "*")] {
+        api.access()
+            .permit(Permit::new(person, &reads, group, &[resource]));
+    }
+    let reviews = ["selfsubjectaccessreviews"];
+    api.access()
+        .permit(Permit::new(person, &["create"], "authorization.k8s.io", &reviews));
+    let config = Config::default();
+    let patient = Patient {
+        config: &config,
+        lookup: None,
+        is_manager: false,
+        kube: Ok(Kube::with_service(
+            api.service(),
+            KubeOptions::new("bowline/test"),
+        )),
+        cloud: Cloud::Hidden("secrets \"cloud-config\" is forbidden".to_owned()),
+        cloud_clock: Default::default(),
+        progress: Default::default(),
+        manifests: Default::default(),
+        holder: "test".to_owned(),
+        follows: None,
+    };
+    let checks = examine(&patient).await;
+    let failed = checks.iter().filter(|it| it.outcome == Outcome::Failed);
+    assert_eq!(failed.collect::<Vec<_>>(), Vec::<&Check>::new());
+    for name in [
+        "a process leads",
+        "the manager has its permissions",
+        "Nodes are read",
+    ] {
+        let check = checks.iter().find(|it| it.topic.name == name).unwrap();
+        assert_eq!(check.outcome, Outcome::Skipped, "{check:?}");
+        assert!(check.seen.contains("kubeconfig"), "{check:?}");
+    }
+    let targets = [
+        Target::Service(ServiceKey::new("default", "web")),
+        Target::Node(NodeName::new("n1")),
+    ];
+    for why in explain(&patient, &targets).await.unwrap() {
+        assert_eq!(why.outcome(), Outcome::Warning, "{why:?}");
+        let harm = why.causes.iter().find(|it| it.remedy.contains("apply"));
+        assert_eq!(harm, None);
+    }
 }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use bowline_cloud_provider::several::{Cloud, Several};
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudProvider, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstancesV2, LoadBalancer, NodeAddress, PowerState, ServiceClasses,
+    InstanceQuery, InstanceResult, InstanceState, InstancesV2, LoadBalancer, NodeAddress, PowerState,
+    ServiceClasses,
 };
 use bowline_kube_api::KubeApi;
 use bowline_manager::config::{Config, ElectionConfig, Ownership, Platforms};
@@ -55,6 +56,7 @@ impl Machines {
                 ..InstanceMetadata::default()
             },
             power: PowerState::On,
+            state: InstanceState::default(),
             found_by,
         }))
     }

@@ -56,7 +56,7 @@ fn update(core: &Core, kind: &'static Kind, request: &Request, part: Part) -> Re
     {
         return Err(Status::wrong_kind(kind, api_version, own));
     }
-    core.faults.rewrite(&request.target, &mut object);
+    core.faults.admit(&request.target, &mut object)?;
     write(core, kind, request, part, Update::Put(object))
 }
 
@@ -72,7 +72,7 @@ fn patch(core: &Core, kind: &'static Kind, request: &Request, part: Part) -> Res
         part,
         Update::Patch(&|old| {
             let mut new = patch_type.apply(kind, old, &body)?;
-            core.faults.rewrite(&request.target, &mut new);
+            core.faults.admit(&request.target, &mut new)?;
             Ok(new)
         }),
     )

@@ -102,7 +102,7 @@ fn described() -> BTreeMap<String, Family> {
     let of_openstack = bowline_openstack::Metrics::default();
     of_openstack.register(&mut registry);
     count_once(&of_openstack);
-    let of_kube = bowline_kube_io::KubeMetrics::register(&mut registry);
+    let of_kube = bowline_kube_io::KubeMetrics::registered(&mut registry);
     let build = BUILD_LABELS.map(|name| (name, String::new())).to_vec();
     let metrics = Arc::new(Metrics::new(registry, &BuildInfo { labels: build }));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -119,7 +119,7 @@ fn described() -> BTreeMap<String, Family> {
 /// The series of OpenStack appear with the first call, and with the first load balancer.
 fn count_once(metrics: &bowline_openstack::Metrics) {
     let took = std::time::Duration::ZERO;
-    metrics.called("loadbalancer_list", took, true);
+    bowline_openstack::CallObserver::observe(metrics, "loadbalancer_list", took, true);
     metrics.reconciled(ReconcileKind::Ensure, took, true);
 }
 

@@ -210,7 +210,7 @@ impl<C: CloudUnderTest> World<C> {
             KubeOptions {
                 gate: Arc::clone(&gate) as Arc<_>,
                 clock,
-                metrics: KubeMetrics::register(&mut registry),
+                metrics: KubeMetrics::registered(&mut registry),
                 ..KubeOptions::new("bowline/conformance")
             },
         );

@@ -7,8 +7,9 @@ use crate::paging::{Counted, Listed, Lookup};
 use crate::sign::Parameters;
 use crate::wire::{
     AclListId, Capabilities, FirewallRule, JobId, LoadBalancerRule, ManagementServer, Network, NetworkAcl,
-    NetworkAclList, NetworkId, PortForwardingRule, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId,
-    RuleQuery, VirtualMachine, VirtualMachineId, VirtualMachineQuery, is_or_unsaid,
+    NetworkAclList, NetworkId, PoliciesOfRules, PortForwardingRule, PublicIpAddress, PublicIpId,
+    PublicIpQuery, RuleId, RuleQuery, StickinessPolicy, VirtualMachine, VirtualMachineId,
+    VirtualMachineQuery, is_or_unsaid,
 };
 
 impl Client {
@@ -96,6 +97,19 @@ impl Client {
             .list("listLoadBalancerRuleInstances", &parameters)
             .await?;
         Ok(members.into_iter().map(|member| member.0).collect())
+    }
+
+    /// The stickiness policies of a load balancer rule.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn stickiness_policies(&self, rule: &RuleId) -> Result<Vec<StickinessPolicy>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("lbruleid", rule.as_str());
+        // This command knows no projects and no pages: a rule has one policy, or two for a moment.
+        let answer = self.caller.get("listLBStickinessPolicies", &parameters).await?;
+        Ok(answer.read::<PoliciesOfRules>()?.policies())
     }
 
     /// The firewall rules of a public address.

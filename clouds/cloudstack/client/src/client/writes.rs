@@ -12,7 +12,7 @@ use crate::jobs::Started;
 use crate::sign::Parameters;
 use crate::wire::{
     AclItemId, AclListId, Association, FirewallRuleId, JobId, NetworkId, NewFilter, NewLoadBalancerRule,
-    PublicIpId, RuleId, RuleUpdate, VirtualMachineId,
+    NewStickinessPolicy, PublicIpId, RuleId, RuleUpdate, StickinessPolicyId, VirtualMachineId,
 };
 
 /// The answer to a command that starts a job.
@@ -113,6 +113,28 @@ impl Client {
     ) -> Result<JobId, ApiError> {
         self.change("removeFromLoadBalancerRule", members(rule, instances))
             .await
+    }
+
+    /// Gives a load balancer rule a stickiness policy, in the place of the one that it has.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn create_stickiness_policy(
+        &self,
+        rule: &RuleId,
+        new: &NewStickinessPolicy,
+    ) -> Result<Started<StickinessPolicyId>, ApiError> {
+        self.start("createLBStickinessPolicy", new.parameters(rule)).await
+    }
+
+    /// Deletes a stickiness policy.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); a policy that is gone is none.
+    pub async fn delete_stickiness_policy(&self, id: &StickinessPolicyId) -> Result<Deleted, ApiError> {
+        self.delete("deleteLBStickinessPolicy", id.as_str()).await
     }
 
     /// Opens a port of a public address.

@@ -72,6 +72,8 @@ id!(
     PortForwardingId
     /// The id of a load balancer rule.
     RuleId
+    /// The id of a stickiness policy.
+    StickinessPolicyId
     /// The id of a firewall rule.
     FirewallRuleId
     /// The id of an ACL list.

@@ -30,12 +30,29 @@ pub struct Network {
 struct Service {
     #[serde(default, deserialize_with = "super::or_default")]
     name: String,
+    #[serde(default, rename = "provider", deserialize_with = "super::list")]
+    providers: Vec<Provider>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Provider {
+    #[serde(default, deserialize_with = "super::or_default")]
+    name: String,
 }
 
 impl Network {
     /// Whether the network offers a service, such as `Lb`, `Firewall` or `NetworkACL`. Case matters.
     pub fn offers(&self, service: &str) -> bool {
         self.services.iter().any(|offered| offered.name == service)
+    }
+
+    /// The providers of a service, such as `VirtualRouter`, as far as the server tells them.
+    pub fn providers(&self, service: &str) -> impl Iterator<Item = &str> {
+        let services = self
+            .services
+            .iter()
+            .filter(move |offered| offered.name == service);
+        services.flat_map(|offered| offered.providers.iter().map(|provider| provider.name.as_str()))
     }
 
     /// The services that the network offers, in the server's order.
@@ -66,6 +83,8 @@ mod tests {
         assert_eq!(network.vpc_id, Some("v".into()));
         assert_eq!(network.acl_list_name.as_deref(), Some("tier-acl"));
         assert!(network.offers("Lb") && network.offers("NetworkACL"));
+        assert_eq!(network.providers("Lb").collect::<Vec<_>>(), ["VpcVirtualRouter"]);
+        assert_eq!(network.providers("NetworkACL").count(), 0);
         assert!(!network.offers("lb") && !network.offers("Firewall"));
     }
 }

@@ -1,8 +1,8 @@
 //! What is sent: every command with its parameters.
 
 use bowline_cloudstack_client::{
-    Algorithm, Association, Deleted, Detail, Lookup, NewFilter, NewLoadBalancerRule, PublicIpQuery,
-    RuleProtocol, RuleQuery, RuleUpdate, VirtualMachineQuery,
+    Algorithm, Association, Deleted, Detail, Lookup, NewFilter, NewLoadBalancerRule, NewStickinessPolicy,
+    PublicIpQuery, RuleProtocol, RuleQuery, RuleUpdate, VirtualMachineQuery,
 };
 
 use crate::answers::{API_KEY, Answer, Api};
@@ -25,7 +25,7 @@ fn new_rule() -> NewLoadBalancerRule {
 
 #[tokio::test]
 async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
-    let api = Api::new(vec![Answer::ok(EMPTY); 14]);
+    let api = Api::new(vec![Answer::ok(EMPTY); 15]);
     let client = api.client_in(Some("5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10"));
     for query in [
         VirtualMachineQuery::All(Detail::Networks),
@@ -49,6 +49,7 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
         client.load_balancer_rules(&query).await.unwrap();
     }
     client.load_balancer_rule_instances(&"r".into()).await.unwrap();
+    client.stickiness_policies(&"r".into()).await.unwrap();
     client.firewall_rules(&"i".into()).await.unwrap();
     client.port_forwarding_rules(Some(&"i".into())).await.unwrap();
     assert_eq!(client.network_acl_list(&"l".into()).await.unwrap(), None);
@@ -69,6 +70,7 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
             format!("GET listLoadBalancerRules keyword=a1 listall=true {project}"),
             format!("GET listLoadBalancerRules listall=true {project} publicipid=i"),
             "GET listLoadBalancerRuleInstances id=r".to_owned(),
+            "GET listLBStickinessPolicies lbruleid=r".to_owned(),
             format!("GET listFirewallRules ipaddressid=i listall=true {project}"),
             format!("GET listPortForwardingRules ipaddressid=i listall=true {project}"),
             format!("GET listNetworkACLLists id=l listall=true {project}"),
@@ -79,7 +81,7 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
 
 #[tokio::test]
 async fn every_write_has_its_parameters_and_only_the_association_carries_the_project() {
-    let api = Api::new(vec![Answer::ok(TAKEN); 14]);
+    let api = Api::new(vec![Answer::ok(TAKEN); 16]);
     let client = api.client_in(Some("-1"));
     let started = client
         .associate_ip_address(&Association::Network("n".into()), None)
@@ -130,6 +132,18 @@ async fn every_write_has_its_parameters_and_only_the_association_carries_the_pro
         .remove_from_load_balancer_rule(&"r".into(), &machines[..1])
         .await
         .unwrap();
+    let sticky = NewStickinessPolicy {
+        name: "a1-tcp-443".to_owned(),
+        method: "LbCookie".to_owned(),
+        params: [("nocache", "true"), ("mode", "insert")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+    };
+    client
+        .create_stickiness_policy(&"r".into(), &sticky)
+        .await
+        .unwrap();
+    client.delete_stickiness_policy(&"p".into()).await.unwrap();
     let filter = NewFilter {
         protocol: "udp".to_owned(),
         port: 53,
@@ -162,6 +176,9 @@ async fn every_write_has_its_parameters_and_only_the_association_carries_the_pro
             "POST deleteLoadBalancerRule id=r",
             "POST assignToLoadBalancerRule id=r virtualmachineids=v1,v2",
             "POST removeFromLoadBalancerRule id=r virtualmachineids=v1",
+            "POST createLBStickinessPolicy lbruleid=r methodname=LbCookie name=a1-tcp-443 param[0].name=mode \
+             param[0].value=insert param[1].name=nocache param[1].value=true",
+            "POST deleteLBStickinessPolicy id=p",
             "POST createFirewallRule cidrlist=0.0.0.0/0 endport=53 ipaddressid=i protocol=udp startport=53",
             "POST deleteFirewallRule id=f",
             "POST createNetworkACL aclid=l action=Allow cidrlist=192.0.2.0/24,198.51.100.0/24 endport=443 \

@@ -127,6 +127,12 @@ impl Writer<'_> {
                     RuleChange::Delete(_) => {
                         return Ok(deleting(client.delete_load_balancer_rule(id).await?));
                     }
+                    RuleChange::Stick(new) => {
+                        return Ok(making(client.create_stickiness_policy(id, new).await?));
+                    }
+                    RuleChange::Unstick(old) => {
+                        return Ok(deleting(client.delete_stickiness_policy(&old.id).await?));
+                    }
                     RuleChange::Assign(added) => client.assign_to_load_balancer_rule(id, added).await?,
                     RuleChange::Unassign(left) => client.remove_from_load_balancer_rule(id, left).await?,
                 };

@@ -17,7 +17,7 @@ use bowline_cloud_provider::{Service, facts};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::load_balancer::annotations::{
-    ACL_SOURCES, BALANCER_ID, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, NETWORK_ID, flag, text,
+    ACL_SOURCES, BALANCER_ID, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, NETWORK_ID, STICKY_POLICIES, flag, text,
 };
 use crate::load_balancer::cidrs::{Cidrs, Sources};
 use crate::load_balancer::objects::{NetworkId, Place, PublicIpId, VpcId};
@@ -31,6 +31,8 @@ pub(crate) struct Claim {
     pub(crate) is_marked: bool,
     /// For which sources items of an ACL list were made, where not for everybody. They bear no mark either.
     opened: Vec<String>,
+    /// Whether rules may have stickiness policies that were made for the Service.
+    pub(crate) is_sticky: bool,
     /// Where addresses led when they were claimed, by their ID. Not all claims tell.
     places: BTreeMap<PublicIpId, Place>,
     /// What Leaseweb's manager wrote.
@@ -263,6 +265,7 @@ impl Claim {
             held: held.map(|text| items(text, ',').filter_map(Claimed::parse).collect()),
             is_marked: flag(service, &IP_ASSOCIATED),
             opened: opened.map(str::to_owned).collect(),
+            is_sticky: flag(service, &STICKY_POLICIES),
             places: parse_places(text(service, &IP_NETWORKS)),
             leaseweb: Leaseweb {
                 address: non_empty(text(service, &BALANCER_ID)).map(Into::into),
@@ -386,7 +389,7 @@ impl Claim {
     }
 
     /// How it is written on a Service. Of places those of claimed addresses count.
-    pub(crate) fn texts(&self) -> [(&'static str, Option<String>); 6] {
+    pub(crate) fn texts(&self) -> [(&'static str, Option<String>); 7] {
         let is_claimed = |id: &PublicIpId| self.names(id) || self.shares(id);
         let places = self.places.iter().filter(|(id, _)| is_claimed(id));
         let place = |(id, Place { network, vpc }): (&PublicIpId, &Place)| match vpc {
@@ -403,6 +406,7 @@ impl Claim {
                 leaseweb.address.as_ref().map(ToString::to_string),
             ),
             (NETWORK_ID.key, leaseweb.network.as_ref().map(ToString::to_string)),
+            (STICKY_POLICIES.key, self.is_sticky.then(|| "true".to_owned())),
             (ACL_SOURCES.key, list(self.opened.clone(), ";")),
             (IP_ASSOCIATED.key, self.is_marked.then(|| "true".to_owned())),
             (IP_IDS.key, self.held.as_ref().map(|_| ids.join(","))),

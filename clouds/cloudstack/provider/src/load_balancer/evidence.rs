@@ -338,10 +338,10 @@ pub(super) fn can_serve_again(address: &Address, network: &Network) -> bool {
     address.state == AddressState::Allocated && address.is_of(network) && !address.is_static_nat
 }
 
-/// What was acquired for a balancer that never came to be, unless people keep it: it is given back.
+/// What was acquired for a balancer that never came to be, and is not shown yet, unless people keep it: it is given back.
 pub(super) fn never_served<'a>(identity: &Identity, observed: &'a Seen) -> Option<&'a AddressRef> {
     let made = observed.memory.own.made.address.as_ref();
-    made.filter(|_| !identity.keeps_ip)
+    made.filter(|made| !identity.keeps_ip && !identity.shows(made))
 }
 
 /// For how long something may still come that was asked for; `None` if it cannot any more, or people keep what comes.

@@ -11,9 +11,10 @@ use crate::load_balancer::cidrs::Sources;
 use crate::load_balancer::claim::Claim;
 use crate::load_balancer::names::{self, Protocol};
 use crate::load_balancer::objects::{
-    AddressRef, Algorithm, FirewallRule, IngressPort, Neighbour, Rule, VirtualMachineId,
+    AddressRef, Algorithm, FirewallRule, IngressPort, Neighbour, Rule, StickinessPolicy, VirtualMachineId,
 };
 use crate::load_balancer::replaced_rules::ReplacedRules;
+use crate::load_balancer::stickiness::Stickiness;
 
 pub(crate) mod read;
 mod sources;
@@ -103,6 +104,12 @@ impl Identity {
             && self.in_spec.as_ref() != Some(&address.ip)
     }
 
+    /// Whether a stickiness policy was made for the Service, by its name: it has that of a rule. People give others.
+    pub(crate) fn is_own_policy(&self, policy: &StickinessPolicy) -> bool {
+        let mut balancers = [&self.name, &self.leaseweb_name].into_iter();
+        balancers.any(|balancer| names::is_rule(balancer, &policy.name))
+    }
+
     /// The Service of the cluster that a rule of this name is of.
     pub(crate) fn owner_of(&self, rule: &str) -> Option<Arc<Service>> {
         let mut services = self.services.services().into_iter();
@@ -165,6 +172,8 @@ pub(crate) struct Wanted {
     pub(crate) says_cidrs: bool,
     /// Whom the firewall or the network ACL lets in.
     pub(crate) sources: Sources,
+    /// By what rules lead a client to the same member again, if that is asked for.
+    pub(crate) stickiness: Option<Stickiness>,
     pub(crate) nodes: Vec<WantedNode>,
     /// Tells one state of what people ask for from another.
     pub(crate) asked: u64,

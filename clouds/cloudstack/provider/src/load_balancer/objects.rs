@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 pub(crate) use bowline_cloudstack_client::{
     AclListId, Algorithm, FirewallRuleId, NetworkId, PortForwardingRule, PublicIpId, RuleId, RuleProtocol,
-    RuleState, VirtualMachineId, VpcId,
+    RuleState, StickinessPolicy, StickinessPolicyId, VirtualMachineId, VpcId,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -282,6 +282,8 @@ pub(crate) struct Network {
     pub(crate) services: BTreeSet<String>,
     /// The ACL list of the tier.
     pub(crate) acl: Option<Firewall>,
+    /// Whether a virtual router balances.
+    pub(crate) has_router: bool,
 }
 
 /// What decides who reaches a network's public ports.

@@ -2,17 +2,18 @@
 //!
 //! The name of a rule holds the UID of a Service and of no cluster. So a rule is this cluster's if virtual machines of this cluster's
 //! Nodes are its members, and no others. Addresses bear no mark at all, and what was noted about them is gone with the Service: they
-//! stay.
+//! stay. At the address of another Service that lives a rule may be what that one lives by, as after a restore: a person decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_cloud_provider::CloudError;
 use bowline_cloud_provider::evidence::Traces;
-use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner};
-use bowline_cloudstack_client::{Client, LoadBalancerRule, RuleQuery, VirtualMachineId};
+use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
+use bowline_cloud_provider::{CloudError, Service, ServiceKey, facts};
+use bowline_cloudstack_client::{Client, LoadBalancerRule, PublicIpId, RuleQuery, VirtualMachineId};
 use futures::future::try_join_all;
 
 use super::annotations::KEEP_IP;
+use super::claim::Claim;
 use super::names;
 use super::observe::lists::members_of;
 use crate::provider_id;
@@ -38,9 +39,27 @@ pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<F
             .get(*balancer)
             .map_or_else(|| names::uid_of(balancer), |uid| (*uid).to_owned());
         let members = members.iter().map(|id| id.as_str().to_ascii_lowercase().into());
-        one(&judge, rule, uid, &members.collect(), &nodes)
+        let other = services.iter().find(|service| has_address(service, rule));
+        one(
+            &judge,
+            rule,
+            uid,
+            &members.collect(),
+            &nodes,
+            other.map(|it| ServiceKey::of(it)),
+        )
     });
     Ok(found.collect())
+}
+
+/// Whether a Service shows the address of a rule, or notes that it holds it.
+fn has_address(service: &Service, rule: &LoadBalancerRule) -> bool {
+    let holds = |id: &PublicIpId| {
+        let claim = Claim::of(service);
+        claim.names(id) || claim.shares(id)
+    };
+    facts::published_addresses(service).contains(&rule.public_ip)
+        || rule.public_ip_id.as_ref().is_some_and(holds)
 }
 
 fn one(
@@ -49,6 +68,7 @@ fn one(
     uid: String,
     members: &BTreeSet<VirtualMachineId>,
     nodes: &BTreeSet<VirtualMachineId>,
+    other: Option<ServiceKey>,
 ) -> Found {
     let owner = Owner {
         uid,
@@ -58,7 +78,6 @@ fn one(
     let id = rule.id.to_string();
     let traces = Traces {
         id: &id,
-        addresses: vec![&rule.public_ip],
         ..Traces::default()
     };
     let cluster = if members.is_empty() {
@@ -70,7 +89,13 @@ fn one(
     } else {
         OfCluster::Nothing("virtual machines that are no Nodes of this cluster are its members")
     };
-    let (standing, why) = judge.judge(&traces, &owner, false, cluster, "the digits of its name");
+    let (mut standing, mut why) = judge.judge(&traces, &owner, false, cluster, "the digits of its name");
+    if let Some(other) = other.filter(|_| standing == Standing::Orphan) {
+        standing = Standing::Unclear;
+        why = format!(
+            "{why}; but service {other} has its address, and may live by this rule: if it does not, delete the rule by hand"
+        );
+    }
     Found {
         kind: "load balancer rule",
         name: format!("{} ({})", rule.name, rule.public_ip),

@@ -17,7 +17,7 @@ use crate::load_balancer::claim::AddressRequest;
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::objects::{DEFAULT_DENY, Filtering, Rule};
 use crate::load_balancer::observe::observed::{Need, Observed, Seen};
-use crate::load_balancer::observe::times::SEARCH;
+use crate::load_balancer::observe::times::{HANGS, SEARCH};
 use crate::load_balancer::replaced_rules::ReplacedRules;
 use crate::load_balancer::status::status;
 use crate::load_balancer::step::CloudStep;
@@ -105,6 +105,7 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     if let Some(refusal) = &wanted.refusal {
         return Err(refusal.clone().into());
     }
+    plan.claim.is_sticky |= wanted.stickiness.is_some();
     let abilities = abilities(plan.observed, wanted)?;
     let home = home::find(plan, wanted)?;
     if let Filtering::DefaultAcl(list) = home.network.filtering()
@@ -116,6 +117,11 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         )));
     }
     ports::plan(plan, wanted, &home, abilities);
+    // One job that hangs keeps nobody from the ports that are served by now.
+    let hangs = !plan.observed.pending.is_empty() && plan.observed.memory.waited() >= HANGS;
+    if hangs && wanted.identity.published.is_empty() && ports::serves_one(plan, wanted, &home) {
+        plan.publish = status(wanted, &home.address).ok();
+    }
     // What serves at another address is not left for one where a port does not.
     let is_elsewhere = |rule: &Rule| rule.address.id != home.address.id && !rule.state.is_going();
     if plan.is_idle() && !plan.shortfalls.is_empty() && plan.observed.rules.iter().any(is_elsewhere) {
@@ -132,11 +138,17 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     }
     if plan.is_idle() {
         plan.claim.opens_only(&wanted.sources.cidrs);
+        plan.claim.is_sticky &= wanted.stickiness.is_some() || !plan.left_out.is_empty();
         plan.replaced = ReplacedRules::default();
     }
     if plan.is_idle() {
         home::tidy_claim(plan, wanted, &home)?;
     }
+    let cannot_stick = wanted
+        .stickiness
+        .as_ref()
+        .and_then(|wanted| wanted.refusal(&home.network));
+    plan.left_out.extend(cannot_stick);
     let mut here = plan.observed.rules.iter();
     let serves = here.any(|rule| {
         let is_there = rule.address.id == home.address.id && !rule.state.is_going();

@@ -1,15 +1,16 @@
 //! The writes to the cloud, as data. Each starts a job.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::RuleUpdate;
+use bowline_cloudstack_client::{NewStickinessPolicy, RuleUpdate};
 use bowline_plan::{Impact, Lane, Step};
 use jiff::Timestamp;
 
 use crate::load_balancer::claim::{AddressRequest, Subject};
 use crate::load_balancer::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place,
-    PublicPort, Rule, VirtualMachineId,
+    PublicPort, Rule, StickinessPolicy, VirtualMachineId,
 };
+use crate::load_balancer::stickiness;
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +84,10 @@ pub(crate) enum RuleChange {
     Assign(Vec<VirtualMachineId>),
     /// Takes members away from it.
     Unassign(Vec<VirtualMachineId>),
+    /// Gives it a stickiness policy, in the place of the one that it has.
+    Stick(NewStickinessPolicy),
+    /// Deletes a stickiness policy of it.
+    Unstick(StickinessPolicy),
 }
 
 /// What has to be so for a step to be right. The plan was made because it was so; whoever makes the step looks once more right before
@@ -118,6 +123,10 @@ impl CloudStep {
     /// Whether another step asks the API for the same, whatever is known of the object by then.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
+            (
+                Self::ChangeRule(_, RuleChange::Unstick(one)),
+                Self::ChangeRule(_, RuleChange::Unstick(two)),
+            ) => one.id == two.id,
             (Self::ChangeRule(one, change), Self::ChangeRule(two, other)) => {
                 one.id == two.id && change == other
             }
@@ -219,10 +228,7 @@ impl CloudStep {
 
     /// A failure with the words in front of it that upstream has.
     pub(crate) fn said(&self, failure: CloudError) -> CloudError {
-        match self.words().failure {
-            Some(prefix) => failure.context(prefix),
-            None => failure,
-        }
+        failure.context(self.words().failure)
     }
 
     /// What is said of each kind of step.
@@ -253,13 +259,8 @@ impl CloudStep {
             Self::ChangeRule(rule, change) => {
                 let (label, impact, doing) = change.words(&rule.name);
                 let object = format!("load balancer rule {}", rule.name);
-                let failure = doing.map(|doing| format!("error {doing} {object}"));
-                return Words {
-                    label,
-                    object,
-                    impact,
-                    failure,
-                };
+                let failure = format!("error {doing} {object}");
+                (label, object, impact, failure)
             }
             Self::Open(new) => {
                 let (ingress, sources) = (new.ingress, new.sources.join(","));
@@ -283,14 +284,15 @@ impl CloudStep {
                 };
                 let label = format!("close-{kind}({name} {ingress}, {id})");
                 let impact = impact_if(!old.is_replaced, Impact::Minimal);
-                (label, object, impact, format!("error deleting {what} {id}"))
+                let failure = format!("error deleting {what} {id} for {ingress} of {object}");
+                (label, object, impact, failure)
             }
         };
         Words {
             label,
             object,
             impact,
-            failure: Some(failure),
+            failure,
         }
     }
 }
@@ -321,7 +323,7 @@ struct Words {
     object: String,
     impact: Impact,
     /// What stands in front of a failure, as upstream has it.
-    failure: Option<String>,
+    failure: String,
 }
 
 impl Closing {
@@ -338,21 +340,33 @@ impl Closing {
 
 impl RuleChange {
     /// The label, the impact, and what could not be done if it fails.
-    fn words(&self, name: &str) -> (String, Impact, Option<&'static str>) {
+    fn words(&self, name: &str) -> (String, Impact, &'static str) {
         // The device is configured anew; connections of removed members break.
         match self {
             Self::Update(to) => match &to.name {
-                Some(new) => (format!("update-rule({name} -> {new})"), Impact::Minimal, None),
-                None => (format!("update-rule({name})"), Impact::Minimal, None),
+                Some(new) => (
+                    format!("update-rule({name} -> {new})"),
+                    Impact::Minimal,
+                    "updating",
+                ),
+                None => (format!("update-rule({name})"), Impact::Minimal, "updating"),
             },
-            Self::Delete(impact) => (format!("delete-rule({name})"), *impact, Some("deleting")),
+            Self::Delete(impact) => (format!("delete-rule({name})"), *impact, "deleting"),
             Self::Assign(added) => {
                 let label = format!("assign({name}: {})", added.join(", "));
-                (label, Impact::None, Some("assigning hosts to"))
+                (label, Impact::None, "assigning hosts to")
             }
             Self::Unassign(removed) => {
                 let label = format!("remove({name}: {})", removed.join(", "));
-                (label, Impact::Minimal, Some("removing hosts from"))
+                (label, Impact::Minimal, "removing hosts from")
+            }
+            Self::Stick(new) => {
+                let label = format!("stick({name}: {})", stickiness::shown(new));
+                (label, Impact::Minimal, "creating stickyness policy of")
+            }
+            Self::Unstick(old) => {
+                let label = format!("unstick({name}: {})", old.method);
+                (label, Impact::Minimal, "deleting stickyness policy of")
             }
         }
     }

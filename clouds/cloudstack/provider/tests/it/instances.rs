@@ -305,7 +305,7 @@ async fn only_stopped_machines_are_off_and_only_deleted_ones_are_gone() {
         (Starting, PowerState::On),
         (Stopping, PowerState::On),
         (Migrating, PowerState::On),
-        (Error, PowerState::Failed),
+        (Error, PowerState::On),
         (Unknown, PowerState::On),
         (Stopped, PowerState::Off),
         (Shutdown, PowerState::Off),

@@ -68,19 +68,28 @@ async fn among_hundreds_of_rules_only_those_that_lead_to_nodes_of_this_cluster_g
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_of_a_service_that_lives_or_at_its_address_are_no_orphans() {
+async fn rules_of_a_service_that_lives_are_no_orphans_and_one_beside_them_is_told_of() {
     let world = World::with_service().await;
     world.run(WEB).await.settled();
     let address = world.sim.addresses()[0].id.clone();
     let node = world.sim.vms()[0].id.clone();
-    let beside = RuleSpec::new(name(1, 80), &address, 80, 30_000);
-    world.sim.add_rule(RuleSpec {
-        members: vec![node],
-        ..beside
-    });
     let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
     assert!(
         orphans.is_empty() && others.is_empty(),
         "{orphans:#?} {others:#?}"
+    );
+    let beside = RuleSpec::new(name(1, 80), &address, 80, 30_000);
+    let beside = world.sim.add_rule(RuleSpec {
+        members: vec![node],
+        ..beside
+    });
+    let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+    assert!(orphans.is_empty(), "{orphans:#?}");
+    assert_eq!(others.len(), 1, "{others:#?}");
+    assert_eq!((&others[0].id, others[0].standing), (&beside, Standing::Unclear));
+    let why = &others[0].why;
+    assert!(
+        why.contains(WEB) && why.contains("may live by this rule"),
+        "{why}"
     );
 }

@@ -6,6 +6,7 @@
 //! - `POST /_sim/virtual-machines`, `PUT|DELETE /_sim/virtual-machines/<id>`: add; `{"state": "Stopped"}`; expunge
 //! - `POST /_sim/addresses`, `DELETE /_sim/addresses/<id>`: take as a user; release
 //! - `POST /_sim/rules`, `DELETE /_sim/rules/<id>`, and the same for `firewall-rules` and `acl-items`
+//! - `POST /_sim/policies`: give a rule a stickiness policy
 //! - `POST /_sim/routers/<network id>/restart`: restart the router of a network
 
 use bowline_cloud_kit::admin::{Done, done, made, parsed, shown};
@@ -62,6 +63,7 @@ fn add(state: &mut State, word: &str, body: &[u8]) -> Done {
         "vpcs" => made(state.insert_vpc(parsed(body)?)),
         "virtual-machines" => made(state.insert_vm(parsed(body)?)),
         "addresses" => made(state.insert_address(parsed(body)?)?),
+        "policies" => made(state.insert_policy(parsed(body)?)),
         "rules" => made(state.insert_rule(parsed(body)?)),
         "firewall-rules" => made(state.insert_firewall_rule(parsed(body)?)),
         "acl-items" => made(state.insert_acl_item(parsed(body)?)),

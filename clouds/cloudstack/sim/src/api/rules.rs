@@ -83,6 +83,7 @@ impl Call<'_> {
             cidrs,
             state: RuleState::Add,
             members: Vec::new(),
+            policies: Vec::new(),
             owner,
             tags: Vec::new(),
         };

@@ -4,6 +4,7 @@ use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 
 use super::{AclChange, Effect, RuleChange};
+use crate::api::stickiness;
 use crate::behaviour::ProtocolUpdates;
 use crate::error::ApiError;
 use crate::model::{AddressState, RuleState, Tag};
@@ -53,6 +54,8 @@ impl State {
                 self.tell_router(&network);
                 Ok(success())
             }
+            Effect::CreatePolicy { rule, policy } => self.stick(rule, policy),
+            Effect::DeletePolicy { rule, policy } => self.unstick(rule, policy),
             Effect::CreateFirewall(id) => {
                 let rule = self
                     .firewall
@@ -128,6 +131,22 @@ impl State {
                 self.remove_rule(id);
             }
             Effect::DeleteRule(id) => self.keep_rule(id),
+            // What it was to take the place of stays.
+            Effect::CreatePolicy { rule, policy } => {
+                if let Some(rule) = self.rules.get_mut(rule) {
+                    rule.policies.retain(|known| known.id != *policy);
+                }
+            }
+            // It is told to go, and goes with the next change that reaches the router.
+            Effect::DeletePolicy { rule, policy } => {
+                let policies = self
+                    .rules
+                    .get_mut(rule)
+                    .into_iter()
+                    .flat_map(|rule| &mut rule.policies);
+                let policies = policies.filter(|known| known.id == *policy);
+                policies.for_each(|known| known.is_revoked = true);
+            }
             Effect::CreateFirewall(id) => {
                 self.firewall.shift_remove(id);
             }
@@ -251,6 +270,29 @@ impl State {
             let network = rule.network.clone();
             self.tell_router(&network);
         }
+        Ok(success())
+    }
+
+    /// A new policy is in force in the place of all others.
+    fn stick(&mut self, rule: &str, policy: &str) -> Result<Value, ApiError> {
+        let found = self.rules.get_mut(rule);
+        let found = found.filter(|rule| rule.policies.iter().any(|known| known.id == policy));
+        let found = found.ok_or_else(|| gone("stickiness policy", policy))?;
+        let others = found.policies.iter_mut().filter(|known| known.id != policy);
+        others.for_each(|known| known.is_revoked = true);
+        let network = found.network.clone();
+        self.tell_router(&network);
+        Ok(stickiness::created(self, rule, policy))
+    }
+
+    fn unstick(&mut self, rule: &str, policy: &str) -> Result<Value, ApiError> {
+        let found = self.rules.get_mut(rule);
+        let found = found.filter(|rule| rule.policies.iter().any(|known| known.id == policy));
+        let found = found
+            .ok_or_else(|| ApiError::parameter(format!("Invalid Stickiness policy id value: {policy}")))?;
+        found.policies.retain(|known| known.id != policy);
+        let network = found.network.clone();
+        self.tell_router(&network);
         Ok(success())
     }
 

@@ -4,7 +4,7 @@ use super::CloudstackSim;
 use crate::model::{AclList, AddressState, LoadBalancerRule, PortForwarding, RuleState, VmState, Zone};
 use crate::options::UserSpec;
 use crate::specs::{
-    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, PolicySpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
 };
 
 impl CloudstackSim {
@@ -128,6 +128,11 @@ impl CloudstackSim {
     /// Adds a load balancer rule, and tells its network's router; answers its id.
     pub fn add_rule(&self, spec: RuleSpec) -> String {
         self.write(|state| state.insert_rule(spec))
+    }
+
+    /// Gives a load balancer rule a stickiness policy; answers its id.
+    pub fn add_policy(&self, spec: PolicySpec) -> String {
+        self.write(|state| state.insert_policy(spec))
     }
 
     /// Removes a load balancer rule; whether there was one.

@@ -1,5 +1,6 @@
 //! Public addresses and the rules on them.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,21 @@ impl AddressSpec {
             ..Self::default()
         }
     }
+}
+
+/// A stickiness policy for [`crate::CloudstackSim::add_policy`]. Nothing is checked.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicySpec {
+    /// The id of its rule.
+    pub rule: String,
+    /// Name.
+    pub name: String,
+    /// Method.
+    pub method: String,
+    /// Parameters by name.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
 }
 
 /// A load balancer rule for [`crate::CloudstackSim::add_rule`]: what a person, another cluster or another manager has

@@ -82,7 +82,7 @@ impl Resource for Listener {
 }
 
 /// A listener to be created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewListener {
     /// The load balancer that it shall belong to; `None` inside of a [`NewLoadBalancer`](super::NewLoadBalancer).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct NewListener {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<PoolId>,
     /// The same with the pool itself; only inside of a [`NewLoadBalancer`](super::NewLoadBalancer).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub default_pool: Option<NewPool>,
 }
 
@@ -119,7 +119,7 @@ pub struct ListenerUpdate {
 }
 
 /// What can be set at a listener, new or not: what is `None` is not sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerAttributes {
     /// Its tags, as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]

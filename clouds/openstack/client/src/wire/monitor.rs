@@ -55,7 +55,7 @@ impl Resource for Monitor {
 }
 
 /// A health monitor to be created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMonitor {
     /// The pool whose members it shall probe; `None` inside of a [`NewPool`](super::NewPool).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub struct NewMonitor {
 }
 
 /// What a new monitor shall ask and expect over HTTP.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMonitorHttp {
     /// The path.
     pub url_path: String,

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use bowline_cloud_http::Malformed;
 use bowline_cloud_provider::Environment;
-use bowline_openstack_client::{Credentials, Login};
+use bowline_openstack_client::Login;
 
 use super::clouds_yaml;
 use super::error::OptionError;
 use super::file::{File, Files};
-use super::sections::Global;
 
 /// Why files hold no login any more.
 pub(super) enum Unread {
@@ -24,7 +23,7 @@ pub(super) fn login(contents: &[u8], environment: &Environment, files: Files<'_>
     if file.global.use_clouds {
         clouds_yaml::fill(&mut file.global, environment, files).map_err(Unread::Clouds)?;
     }
-    Login::new(&credentials(&file.global))
+    Login::new(&file.global.credentials)
         .map_err(|_| Unread::Own(Malformed::because("its credentials make no login")))
 }
 
@@ -37,29 +36,6 @@ pub(super) fn noting<'a>(
         let contents = files(path)?;
         read.borrow_mut().push(path.to_owned());
         Ok(contents)
-    }
-}
-
-pub(super) fn credentials(global: &Global) -> Credentials {
-    Credentials {
-        username: global.username.clone(),
-        user_id: global.user_id.clone(),
-        password: global.password.clone(),
-        tenant_id: global.tenant_id.clone(),
-        tenant_name: global.tenant_name.clone(),
-        domain_id: global.domain_id.clone(),
-        domain_name: global.domain_name.clone(),
-        user_domain_id: global.user_domain_id.clone(),
-        user_domain_name: global.user_domain_name.clone(),
-        tenant_domain_id: global.tenant_domain_id.clone(),
-        tenant_domain_name: global.tenant_domain_name.clone(),
-        trust_id: global.trust_id.clone(),
-        trustee_id: global.trustee_id.clone(),
-        trustee_password: global.trustee_password.clone(),
-        application_credential_id: global.application_credential_id.clone(),
-        application_credential_name: global.application_credential_name.clone(),
-        application_credential_secret: global.application_credential_secret.clone(),
-        token: global.token.clone(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use bowline_cloud_http::{Malformed, meant};
 use bowline_gcfg::SyntaxError;
 
-use super::sections::{Class, Global, LoadBalancer, Metadata, Networking, OPTIONS, Route};
+use super::sections::{ClassOptions, Global, LoadBalancerOptions, Metadata, Networking, Route, options};
 use super::unknown::Unknown;
 use super::value::{Section, ValueError};
 
@@ -59,8 +59,8 @@ impl FileError {
 pub(super) struct File {
     pub(super) global: Global,
     pub(super) networking: Networking,
-    pub(super) load_balancer: LoadBalancer,
-    pub(super) classes: BTreeMap<String, Class>,
+    pub(super) load_balancer: LoadBalancerOptions,
+    pub(super) classes: BTreeMap<String, ClassOptions>,
     pub(super) route: Route,
     pub(super) metadata: Metadata,
     /// What is unknown, and has no effect.
@@ -73,7 +73,7 @@ impl File {
         let mut file = Self::default();
         let entries = bowline_gcfg::parse(contents).map_err(|error| FileError::Syntax {
             told: error.explained(contents, |written| {
-                OPTIONS.iter().find_map(|(_, names)| meant(written, names))
+                options().iter().find_map(|(_, names)| meant(written, names))
             }),
             error,
         })?;

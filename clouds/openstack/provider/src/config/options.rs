@@ -13,11 +13,11 @@ use bowline_cloud_provider::{CloudConfig, Environment};
 use bowline_openstack_client::{Interface, Login, RouterId, Settings};
 use ipnet::IpNet;
 
-use super::credentials::{self, Unread, credentials};
+use super::credentials::{self, Unread};
 use super::error::{OptionError, OptionsError};
 use super::file::{File, Files};
-use super::load_balancer::{self, LoadBalancerOptions};
-use super::sections::Global;
+use super::load_balancer;
+use super::sections::{Global, LoadBalancerOptions};
 use super::{clouds_yaml, search_order};
 
 /// How long a request may take if the file does not say it.
@@ -167,7 +167,7 @@ impl Options {
         Ok(Self {
             tls: tls(&file.global, files)?,
             nodes: nodes(file, environment, &mut warnings),
-            load_balancer: load_balancer::read::read(file, environment, &mut warnings)?,
+            load_balancer: load_balancer::read(file, environment, &mut warnings)?,
             router: Some(&file.route.router_id)
                 .filter(|id| !id.is_empty())
                 .map(|id| id.as_str().into()),
@@ -278,7 +278,7 @@ fn settings(global: &Global, request_timeout: Duration, source: String) -> Resul
     };
     Ok(Settings {
         auth_url: base_url(&global.auth_url.0).map_err(OptionError::AuthUrl)?,
-        login: Login::new(&credentials(global))?,
+        login: Login::new(&global.credentials)?,
         source,
         region: global.region.clone(),
         interface,

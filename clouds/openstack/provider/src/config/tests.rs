@@ -79,11 +79,11 @@ fn a_file_with_a_login_alone_has_the_go_managers_defaults() {
 /// As a template leaves it that has nothing to fill in.
 #[test]
 fn an_option_without_a_value_is_not_set() {
-    let nothing_in = |(section, names): &(&str, &[&str])| {
+    let nothing_in = |(section, names): &(&str, Vec<&str>)| {
         let names = names.iter().map(|name| format!("{name} =\n")).collect::<String>();
         format!("[{section}]\n{names}{section}-is-unknown =\n")
     };
-    let empty: String = sections::OPTIONS
+    let empty: String = sections::options()
         .iter()
         .filter(|(section, _)| *section != "LoadBalancerClass")
         .map(nothing_in)
@@ -126,8 +126,8 @@ fn durations_have_units_and_monitors_count_whole_seconds() {
         "cannot read cloud config cloud.conf: failed to parse `5`: the unit is missing: a duration is written as 5s, 1m30s or 500ms at \
          section \"LoadBalancer\", variable \"monitor-delay\" (line 9)"
     );
-    assert_eq!(balancing("monitor-delay = 1m").monitor.delay_s, 60);
-    assert_eq!(balancing("monitor-timeout = 2900ms").monitor.timeout_s, 2);
+    assert_eq!(balancing("monitor-delay = 1m").monitor.delay.as_secs(), 60);
+    assert_eq!(balancing("monitor-timeout = 2900ms").monitor.timeout.as_secs(), 2);
     assert!(error("[LoadBalancer]\nmonitor-delay = -1s").contains("not negative"));
 }
 

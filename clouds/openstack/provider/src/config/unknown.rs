@@ -4,7 +4,7 @@ use std::fmt;
 
 use bowline_cloud_http::{meant, shown_name};
 
-use super::sections::OPTIONS;
+use super::sections::options;
 
 /// Sections of programs that read the same file.
 const OF_OTHERS: [&str; 1] = ["BlockStorage"];
@@ -46,7 +46,7 @@ impl Unknown {
         if OF_OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name)) {
             return None;
         }
-        let names = OPTIONS.map(|(section, _)| section);
+        let names = options().map(|(section, _)| section);
         let known = names.into_iter().find(|known| known.eq_ignore_ascii_case(name));
         let remedy = match (known, subsection) {
             (Some(known), None) => format!("it has a name of its own, as in [{known} \"NAME\"]"),
@@ -73,17 +73,17 @@ impl Unknown {
 
 fn remedy(name: &str, section: &str) -> Option<String> {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    if let Some((other, _)) = OPTIONS.iter().find(|(_, names)| names.iter().any(is)) {
+    let all = options();
+    if let Some((other, _)) = all.iter().find(|(_, names)| names.iter().any(is)) {
         return Some(format!("it belongs in section {other:?}"));
     }
     let renamed = OTHER_NAMES
         .iter()
         .find(|(theirs, _)| is(theirs))
         .map(|(_, ours)| *ours);
-    let near =
-        |names: &'static [&'static str]| renamed.filter(|ours| names.contains(ours)).or(meant(name, names));
-    let own = OPTIONS.iter().filter(|(other, _)| *other == section);
-    let others = OPTIONS.iter().filter(|(other, _)| *other != section);
+    let near = |names: &[&'static str]| renamed.filter(|ours| names.contains(ours)).or(meant(name, names));
+    let own = all.iter().filter(|(other, _)| *other == section);
+    let others = all.iter().filter(|(other, _)| *other != section);
     own.chain(others).find_map(|(other, names)| {
         let near = near(names)?;
         Some(match *other == section {

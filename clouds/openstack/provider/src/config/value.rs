@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Secret, base_url, glimpse};
+use bowline_cloud_http::{base_url, glimpse};
 
 /// Why a value is none of its kind. The text begins as the Go manager's does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,11 +78,12 @@ impl Value for UrlText {
     }
 }
 
-impl Value for Option<Secret> {
+/// An empty text is nothing.
+impl<T: From<String> + ToString> Value for Option<T> {
     fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
         *self = Some(text(said, "string")?)
             .filter(|text| !text.is_empty())
-            .map(Secret::new);
+            .map(T::from);
         Ok(())
     }
 
@@ -164,7 +165,7 @@ impl Value for Duration {
 }
 
 /// Options that stand under one heading.
-pub(super) trait Section {
+pub(crate) trait Section {
     /// Takes a line, if there is such an option. Letter case does not count.
     fn set(&mut self, name: &str, said: Option<String>) -> Option<Result<(), ValueError>>;
 
@@ -173,53 +174,78 @@ pub(super) trait Section {
 
     /// Each option and its value, as it may be shown.
     fn shown(&self) -> Vec<(&'static str, String)>;
+
+    /// The value of an option, if there is one of this name: empty if it is not set.
+    fn value_of(&self, option: &str) -> Option<String> {
+        let mut all = self.shown().into_iter();
+        all.find(|(name, _)| *name == option).map(|(_, value)| value)
+    }
+
+    /// The names of its options.
+    fn names(&self) -> Vec<&'static str> {
+        self.shown().into_iter().map(|(name, _)| name).collect()
+    }
 }
 
-/// Defines sections: for each option its field, kind, name in the file and default.
-macro_rules! sections {
-    ($($(#[$doc:meta])* $name:ident {
-        $($(#[$option_doc:meta])* $field:ident: $kind:ty = $key:literal $(, $default:expr)?;)*
-    })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone)]
-        pub(super) struct $name {
-            $($(#[$option_doc])* pub(super) $field: $kind,)*
-        }
-
-        impl $name {
-            /// The names of its options.
-            pub(super) const NAMES: &'static [&'static str] = &[$($key),*];
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: sections!(@default $($default)?),)* }
-            }
-        }
-
+/// Says which fields of a type are options, by name and default, and which hold more of them (`+`).
+macro_rules! section {
+    ($name:ident { $($field:ident = $key:literal $(, $default:expr)?;)* $(+ $part:ident;)* }) => {
         impl Section for $name {
             fn set(&mut self, name: &str, said: Option<String>) -> Option<Result<(), ValueError>> {
                 $(if name.eq_ignore_ascii_case($key) {
                     return Some(self.$field.assign(said));
+                })*
+                $(if let Some(set) = self.$part.set(name, said.clone()) {
+                    return Some(set);
                 })*
                 None
             }
 
             fn unset(&mut self, name: &str) -> bool {
                 $(if name.eq_ignore_ascii_case($key) {
-                    self.$field.unset(sections!(@default $($default)?));
+                    self.$field.unset(section!(@default $($default)?));
                     return true;
                 })*
-                false
+                false $(|| self.$part.unset(name))*
             }
 
             fn shown(&self) -> Vec<(&'static str, String)> {
-                vec![$(($key, self.$field.shown()),)*]
+                [vec![$(($key, self.$field.shown()),)*], $(self.$part.shown(),)*].concat()
             }
         }
-    )*};
+    };
     (@default) => { Default::default() };
     (@default $default:expr) => { $default.into() };
 }
 
-pub(super) use sections;
+/// Defines sections: for each option its field, kind, name in the file and default; after `+` what holds more options, and after `~` what
+/// the file does not say under this heading.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $vis:vis $name:ident {
+        $($(#[$option_doc:meta])* $field:ident: $kind:ty = $key:literal $(, $default:expr)?;)*
+        $(+ $(#[$part_doc:meta])* $part:ident: $of:ty;)*
+        $(~ $(#[$other_doc:meta])* $other:ident: $other_kind:ty, $value:expr;)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        $vis struct $name {
+            $($(#[$option_doc])* $vis $field: $kind,)*
+            $($(#[$part_doc])* $vis $part: $of,)*
+            $($(#[$other_doc])* $vis $other: $other_kind,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($field: section!(@default $($default)?),)*
+                    $($part: Default::default(),)*
+                    $($other: $value,)*
+                }
+            }
+        }
+
+        section! { $name { $($field = $key $(, $default)?;)* $(+ $part;)* } }
+    )*};
+}
+
+pub(super) use {section, sections};

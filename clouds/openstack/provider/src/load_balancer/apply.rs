@@ -86,7 +86,7 @@ pub(crate) async fn apply(
                     Err(error) if error.maybe_applied() => late.lost(&new.name, error),
                     Err(_) => {}
                 }
-                created.map(|balancer| shown(Shown::Balancer(balancer)))
+                created.map(shown)
             }
         },
         // It is told at the end, where it matters, by what is refused because of it.
@@ -182,54 +182,47 @@ async fn part(
     balancer: &bowline_openstack_client::LoadBalancerId,
     change: &PartChange,
 ) -> Result<Learned, ApiError> {
-    Ok(match change {
-        PartChange::UpdateBalancer { update, .. } => shown(Shown::Balancer(
-            client.update_load_balancer(balancer, update).await?,
-        )),
-        PartChange::CreateListener { new } => shown(Shown::Listener(client.create_listener(new).await?)),
-        PartChange::UpdateListener { id, update, .. } => {
-            shown(Shown::Listener(client.update_listener(id, update).await?))
+    match change {
+        PartChange::UpdateBalancer { update, .. } => {
+            client.update_load_balancer(balancer, update).await.map(shown)
         }
-        PartChange::DeleteListener { id, .. } => done(client.delete_listener(id).await?),
-        PartChange::CreatePool { new } => shown(Shown::Pool(client.create_pool(new).await?)),
-        PartChange::UpdatePool { id, update, .. } => {
-            shown(Shown::Pool(client.update_pool(id, update).await?))
-        }
-        PartChange::DeletePool { id, .. } => done(client.delete_pool(id).await?),
-        PartChange::SetMembers { pool, members, .. } => done(client.replace_members(pool, members).await?),
-        PartChange::AddMember { pool, new } => shown(Shown::Member(client.create_member(pool, new).await?)),
+        PartChange::CreateListener { new } => client.create_listener(new).await.map(shown),
+        PartChange::UpdateListener { id, update, .. } => client.update_listener(id, update).await.map(shown),
+        PartChange::DeleteListener { id, .. } => client.delete_listener(id).await.map(done),
+        PartChange::CreatePool { new } => client.create_pool(new).await.map(shown),
+        PartChange::UpdatePool { id, update, .. } => client.update_pool(id, update).await.map(shown),
+        PartChange::DeletePool { id, .. } => client.delete_pool(id).await.map(done),
+        PartChange::SetMembers { pool, members, .. } => client.replace_members(pool, members).await.map(done),
+        PartChange::AddMember { pool, new } => client.create_member(pool, new).await.map(shown),
         PartChange::UpdateMember { pool, id, update } => {
-            shown(Shown::Member(client.update_member(pool, id, update).await?))
+            client.update_member(pool, id, update).await.map(shown)
         }
-        PartChange::RemoveMember { pool, id, .. } => done(client.delete_member(pool, id).await?),
-        PartChange::CreateMonitor { new } => shown(Shown::Monitor(client.create_monitor(new).await?)),
-        PartChange::UpdateMonitor { id, update, .. } => {
-            shown(Shown::Monitor(client.update_monitor(id, update).await?))
-        }
-        PartChange::DeleteMonitor { id, .. } => done(client.delete_monitor(id).await?),
-    })
+        PartChange::RemoveMember { pool, id, .. } => client.delete_member(pool, id).await.map(done),
+        PartChange::CreateMonitor { new } => client.create_monitor(new).await.map(shown),
+        PartChange::UpdateMonitor { id, update, .. } => client.update_monitor(id, update).await.map(shown),
+        PartChange::DeleteMonitor { id, .. } => client.delete_monitor(id).await.map(done),
+    }
 }
 
 async fn group(client: &Client, written: &PortGroups, change: &GroupChange) -> Result<Learned, ApiError> {
-    Ok(match change {
-        GroupChange::Create { new } => shown(Shown::Group(client.create_security_group(new).await?)),
+    match change {
+        GroupChange::Create { new } => client.create_security_group(new).await.map(shown),
         GroupChange::CreateRule { new } => match client.create_security_group_rule(new).await {
-            Ok(rule) => shown(Shown::Rule(rule)),
             // Somebody else was faster: the next look shows it.
-            Err(error) if error.class == Class::Conflict => done(()),
-            Err(error) => return Err(error),
+            Err(error) if error.class == Class::Conflict => Ok(done(())),
+            created => created.map(shown),
         },
-        GroupChange::DeleteRule { id, .. } => done(client.delete_security_group_rule(id).await?),
+        GroupChange::DeleteRule { id, .. } => client.delete_security_group_rule(id).await.map(done),
         GroupChange::Join { group, port } => {
             regroup(client, written, port, |there| {
                 let has = there.security_groups.contains(group);
                 (!has).then(|| with_group(there, group))
             })
-            .await?
+            .await
         }
-        GroupChange::Leave { group, port } => leave(client, written, group, port).await?,
-        GroupChange::Delete { group, .. } => done(client.delete_security_group(group).await?),
-    })
+        GroupChange::Leave { group, port } => leave(client, written, group, port).await,
+        GroupChange::Delete { group, .. } => client.delete_security_group(group).await.map(done),
+    }
 }
 
 /// Takes a group off a port, and the tag that very old controllers left.
@@ -290,7 +283,7 @@ async fn regroup(
             },
         };
         let Some(groups) = groups(&port) else {
-            return Ok(shown(Shown::Port(port)));
+            return Ok(shown(port));
         };
         let update = PortUpdate {
             security_groups: Some(groups),
@@ -302,7 +295,7 @@ async fn regroup(
                     let now = Some((revision, port.security_groups.clone()));
                     written.with(&port.id, |kept| *kept = now);
                 }
-                return Ok(shown(Shown::Port(port)));
+                return Ok(shown(port));
             }
             Err(error) if error.is_outdated() => {}
             // The port is gone, or a group that it had a moment ago: Neutron looks for the groups before it looks at the

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AddressType, IpMode, Node, ServiceKey};
-use bowline_openstack_client::{LoadBalancerId, NetworkId, PoolProtocol, PortId, SubnetId};
+use bowline_cloud_provider::{AddressType, AnnotationSpec, IpMode, LoadBalancerStatus, Node, ServiceKey};
+use bowline_openstack_client::{
+    ListenerAttributes, LoadBalancerId, NetworkId, NewMonitor, PoolProtocol, PortId, SubnetId,
+};
 use bowline_plan::Note;
 use ipnet::IpNet;
 use jiff::Timestamp;
@@ -22,7 +24,7 @@ mod ports;
 pub(crate) mod read;
 pub(crate) mod settings;
 
-use settings::{Bars, Flaw, Setting};
+use settings::{Bars, Flaw, Place, Setting};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -83,6 +85,8 @@ pub(crate) struct Identity {
     pub(crate) going: Vec<String>,
     /// Whether the Service itself is being deleted.
     pub(crate) is_deleted: bool,
+    /// The addresses and host names that the Service's status shows.
+    pub(crate) shown: Vec<String>,
     /// Whether the Service was ever told an address: then traffic may flow.
     pub(crate) is_published: bool,
     /// Whether the floating IP is never deleted.
@@ -107,6 +111,15 @@ pub(crate) struct Tagging {
 }
 
 impl Identity {
+    /// Whether the Service's status shows all addresses and host names of this one.
+    pub(crate) fn shows(&self, status: &LoadBalancerStatus) -> bool {
+        let mut entries = status.ingress.iter();
+        entries.all(|entry| {
+            let name = entry.hostname.as_ref().or(entry.ip.as_ref());
+            name.is_none_or(|name| self.shown.contains(name))
+        })
+    }
+
     /// Whether a load balancer is recorded that worked.
     pub(crate) fn is_served(&self) -> bool {
         self.annotated.is_some() && self.recorded_address.is_some()
@@ -136,7 +149,8 @@ pub(crate) struct Wanted {
     pub(crate) ports: Vec<Port>,
     pub(crate) listener: ListenerSettings,
     pub(crate) pool: PoolSettings,
-    pub(crate) monitor: Option<MonitorSettings>,
+    /// What all monitors have in common.
+    pub(crate) monitor: Option<NewMonitor>,
     pub(crate) tags: Tags,
     /// The node port on which kube-proxy says whether the node has endpoints.
     pub(crate) health_check_port: Option<u16>,
@@ -159,19 +173,6 @@ pub(crate) struct VipWish {
     pub(crate) network: Option<NetworkId>,
     pub(crate) subnet: Option<SubnetId>,
     pub(crate) port: Option<PortId>,
-    pub(crate) flavor: Option<String>,
-    pub(crate) zone: Option<String>,
-    /// Which of these the Service itself says: a change of these is a person's.
-    pub(crate) on_service: OnService,
-}
-
-/// Which wishes are the Service's, by its annotations or by the class that it names, as they are written there; empty ones are
-/// none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct OnService {
-    pub(crate) network: Option<String>,
-    pub(crate) subnet: Option<String>,
-    pub(crate) port: Option<String>,
     pub(crate) flavor: Option<String>,
     pub(crate) zone: Option<String>,
 }
@@ -205,11 +206,8 @@ pub(crate) struct Port {
 /// What all listeners have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListenerSettings {
-    pub(crate) connection_limit: i64,
-    pub(crate) timeout_client_data_ms: i64,
-    pub(crate) timeout_member_connect_ms: i64,
-    pub(crate) timeout_member_data_ms: i64,
-    pub(crate) timeout_tcp_inspect_ms: i64,
+    /// How many connections there may be, and how long they may be silent.
+    pub(crate) limits: ListenerAttributes,
     pub(crate) forwards_for: bool,
     /// Where the certificate is kept with which TLS ends.
     pub(crate) tls: Option<TlsWish>,
@@ -248,15 +246,6 @@ pub(crate) struct PoolSettings {
     pub(crate) is_sticky: bool,
     /// The version of the PROXY protocol.
     pub(crate) proxy: Option<PoolProtocol>,
-}
-
-/// What all monitors have in common.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MonitorSettings {
-    pub(crate) delay_s: i64,
-    pub(crate) timeout_s: i64,
-    pub(crate) max_retries: i64,
-    pub(crate) max_retries_down: i64,
 }
 
 /// What the Service's status is to show.
@@ -316,6 +305,18 @@ impl Wanted {
             .filter(|setting| what.contains(&setting.what));
         let origins: Vec<&str> = known.map(|setting| setting.origin.as_str()).collect();
         origins.join(" or ")
+    }
+
+    /// What the Service itself says, by its annotation or by the class that it names: a change of that is a person's. A given port is
+    /// somewhere, whatever the class says.
+    pub(crate) fn on_service(&self, entry: &AnnotationSpec) -> Option<&str> {
+        let setting = settings::find(&self.settings, entry)?;
+        let counts = match setting.place {
+            Place::Annotation => true,
+            Place::Class => self.vip.port.is_none(),
+            Place::Other => false,
+        };
+        counts.then_some(&setting.value)
     }
 
     /// What names the members' subnet and nothing else; `None` if nothing does.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::effects::{as_shown, put};
 use bowline_openstack_client::{
-    Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId, Member, MemberSettings,
-    NewListener, NewLoadBalancer, NewMonitor, NewMonitorHttp, PoolId, PortId, ProvisioningStatus, Reference,
-    SecurityGroup,
+    Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, MemberSettings, NewListener, NewLoadBalancer,
+    PoolId, PortId, ProvisioningStatus, Reference, SecurityGroup,
 };
 use bowline_plan::Refusal;
+use serde_json::json;
 
 use crate::load_balancer::learned::{Learned, Shown};
 use crate::load_balancer::members::is_at;
@@ -194,53 +194,22 @@ pub(crate) fn as_it_was(seen: &Seen, of: &LoadBalancerId, change: &PartChange) -
     match change {
         PartChange::DeleteListener { id, .. } => {
             let there = parts.listeners.iter().find(|there| there.id == *id)?;
-            let headers = &there.insert_headers;
-            let cidrs = &there.allowed_cidrs;
-            Some(PartChange::CreateListener {
-                new: Box::new(NewListener {
-                    loadbalancer_id: Some(of.clone()),
-                    name: there.name.clone(),
-                    protocol: there.protocol.clone(),
-                    protocol_port: there.protocol_port,
-                    default_pool_id: parts.pool_of(id).map(|pool| pool.id.clone()),
-                    attributes: ListenerAttributes {
-                        tags: (!there.tags.is_empty()).then(|| there.tags.clone()),
-                        connection_limit: there.connection_limit,
-                        insert_headers: (!headers.is_empty()).then(|| headers.clone()),
-                        default_tls_container_ref: there.default_tls_container_ref.clone(),
-                        timeout_client_data: there.timeout_client_data,
-                        timeout_member_connect: there.timeout_member_connect,
-                        timeout_member_data: there.timeout_member_data,
-                        timeout_tcp_inspect: there.timeout_tcp_inspect,
-                        allowed_cidrs: (!cidrs.is_empty()).then(|| cidrs.clone()),
-                    },
-                    default_pool: None,
-                }),
-            })
+            let pool = parts.pool_of(id).map(|pool| &pool.id);
+            let places = json!({ "loadbalancer_id": of, "default_pool_id": pool });
+            let mut new: NewListener = as_shown(there, &places, predicted::DEPTH)?;
+            new.attributes.tags.take_if(|tags| tags.is_empty());
+            new.attributes
+                .insert_headers
+                .take_if(|headers| headers.is_empty());
+            new.attributes.allowed_cidrs.take_if(|cidrs| cidrs.is_empty());
+            Some(PartChange::CreateListener { new: Box::new(new) })
         }
         PartChange::DeleteMonitor { id, .. } => {
             let there = parts.monitors.as_ref()?.get(id)?;
             let mut pools = parts.pools.iter();
             let pool = pools.find(|pool| pool.healthmonitor_id.as_ref() == Some(id))?;
-            let http = || {
-                Some(NewMonitorHttp {
-                    url_path: there.url_path.clone()?,
-                    http_method: there.http_method.clone()?,
-                    expected_codes: there.expected_codes.clone()?,
-                })
-            };
-            Some(PartChange::CreateMonitor {
-                new: Box::new(NewMonitor {
-                    pool_id: Some(pool.id.clone()),
-                    name: there.name.clone(),
-                    kind: there.kind.clone(),
-                    delay: there.delay,
-                    timeout: there.timeout,
-                    max_retries: there.max_retries,
-                    max_retries_down: there.max_retries_down,
-                    http: http(),
-                }),
-            })
+            let new = as_shown(there, &json!({ "pool_id": pool.id }), predicted::DEPTH)?;
+            Some(PartChange::CreateMonitor { new: Box::new(new) })
         }
         _ => None,
     }

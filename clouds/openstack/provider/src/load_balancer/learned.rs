@@ -46,23 +46,38 @@ impl Told for Learned {
     }
 }
 
-/// An object as an answer shows it.
-#[derive(Debug)]
-pub(crate) enum Shown {
-    Balancer(LoadBalancer),
-    Listener(Listener),
-    Pool(Pool),
-    Member(Member),
-    Monitor(Monitor),
-    FloatingIp(FloatingIp),
-    Group(SecurityGroup),
-    Rule(SecurityGroupRule),
-    Port(Port),
+/// Defines what an answer shows.
+macro_rules! shown {
+    ($($kind:ident: $object:ty,)*) => {
+        /// An object as an answer shows it.
+        #[derive(Debug)]
+        pub(crate) enum Shown {
+            $($kind($object),)*
+        }
+
+        $(impl From<$object> for Shown {
+            fn from(shown: $object) -> Self {
+                Self::$kind(shown)
+            }
+        })*
+    };
+}
+
+shown! {
+    Balancer: LoadBalancer,
+    Listener: Listener,
+    Pool: Pool,
+    Member: Member,
+    Monitor: Monitor,
+    FloatingIp: FloatingIp,
+    Group: SecurityGroup,
+    Rule: SecurityGroupRule,
+    Port: Port,
 }
 
 /// It was made, and this is what came of it.
-pub(crate) fn shown(shown: Shown) -> Learned {
-    Learned::Done(Some(Box::new(shown)))
+pub(crate) fn shown(shown: impl Into<Shown>) -> Learned {
+    Learned::Done(Some(Box::new(shown.into())))
 }
 
 /// It was made, and the answer shows nothing.

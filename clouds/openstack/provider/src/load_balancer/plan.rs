@@ -299,6 +299,11 @@ impl<'a> Existing<'a> {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let address = match floating::next(wanted, seen, Some((balancer, self.role)), notes) {
             Some(Addressing::Write(change)) => {
+                if change.place().is_none()
+                    && let Some(next) = self.publish_first(&balancer.vip_address)
+                {
+                    return next;
+                }
                 let step = CloudStep::FloatingIp(change);
                 let refusals = &seen.memory.refusals;
                 return match refusals.first(|known| known.asks_the_same(&step)) {
@@ -326,7 +331,8 @@ impl<'a> Existing<'a> {
             Ok(_) => None,
             Err(refusal) => Some(refusal),
         };
-        if let Some(change) = self.plan_of_parts().and_then(PartsPlan::late) {
+        let parts = self.plan_of_parts();
+        if let Some(change) = parts.and_then(PartsPlan::late) {
             return waiting::for_change(&change, seen);
         }
         if let Some(forgotten) = self.forget_tags() {
@@ -336,11 +342,11 @@ impl<'a> Existing<'a> {
         let untagged = untagged.and_then(|change| seen.memory.refusals.of_change(&change).cloned());
         // What costs most comes first.
         let refusal = together([
-            self.unmended(),
+            parts.and_then(PartsPlan::unmended),
             guards::held(wanted, self.features, seen),
             of_group,
-            self.untaken(),
-            self.unread(),
+            parts.and_then(PartsPlan::untaken),
+            parts.and_then(PartsPlan::unread),
             untagged,
             guards::port_of_another(wanted, seen, Some(balancer)).filter(|_| self.role == Role::Owner),
             floating::exposed(wanted, seen, balancer).filter(|_| self.role == Role::Owner),
@@ -348,14 +354,17 @@ impl<'a> Existing<'a> {
         // The API server would refuse the status.
         let unpublished = guards::flaw(wanted, self.features, &[Bars::Status]);
         let left = match refusal {
-            None => match (self.leave(notes), self.barred()) {
-                (Left::None, Some(barred)) => Left::Stuck(barred),
+            None => match (self.leave(notes), parts.and_then(PartsPlan::barred)) {
+                (Left::None, Some(barred)) => Left::Stuck(barred.clone()),
                 (left, _) => left,
             },
             Some(refusal) => Left::Stuck(refusal),
         };
         match (left, unpublished) {
-            (Left::Next(next), _) => next,
+            (Left::Next(next), _) => match self.publish_first(&address) {
+                Some(first) => first,
+                None => next,
+            },
             (_, Some(refusal)) => Answer::Refused(refusal),
             (Left::None, None) => Answer::Settled(status),
             (Left::Stuck(refusal), None) => {
@@ -365,6 +374,17 @@ impl<'a> Existing<'a> {
                 Answer::Refused(refusal)
             }
         }
+    }
+
+    /// Shows where the Service is served by now, before what served it at the address that its status shows is taken away.
+    fn publish_first(&self, address: &str) -> Option<Next> {
+        let status = status::status(self.wanted, self.balancer, address);
+        let identity = &self.wanted.identity;
+        if identity.shown.is_empty() || identity.shows(&status) {
+            return None;
+        }
+        let refused = guards::flaw(self.wanted, self.features, &[Bars::Status]);
+        Some(refused.map_or_else(|| next::publish(status), Answer::Refused))
     }
 
     /// No floating IP can be had: all that does not depend on it is done, and the refusal is told then.
@@ -445,7 +465,7 @@ impl<'a> Existing<'a> {
         let change = plan.next();
         if change.is_none()
             && !plan.serves()
-            && let Some(refusal) = self.untaken()
+            && let Some(refusal) = plan.untaken()
         {
             return Err(refusal); // no address is told at which nothing is served
         }
@@ -485,7 +505,7 @@ impl<'a> Existing<'a> {
             return waiting::for_change(&change, self.seen);
         }
         if own.is_reverted(&change) {
-            return Answer::Refused(self.reverted(change));
+            return Answer::Refused(parts::reverted(self.balancer, change));
         }
         let tags = &self.wanted.tags;
         if let Some(record) = tags.to_record(

@@ -1,6 +1,5 @@
 //! Load balancers as the service controller wants them.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -9,11 +8,10 @@ use bowline_cloud_provider::{
     AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
     Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
-use bowline_openstack_client::{Client, Member, OperatingStatus, Pool, PoolId, ProvisioningStatus};
+use bowline_openstack_client::{Client, Member, OperatingStatus, Pool, PoolId};
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use tokio::time::Instant;
 
 use crate::config::LoadBalancerOptions;
 use crate::load_balancer::annotations::{NODE_SELECTOR, annotation_table};
@@ -26,31 +24,18 @@ use crate::load_balancer::members::NodeFilter;
 use crate::load_balancer::memory::{Memory, Remembered, Seen};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::reads::Reads;
-use crate::load_balancer::observed::{Observed, Parts};
+use crate::load_balancer::observed::Observed;
 use crate::load_balancer::orphans;
+use crate::load_balancer::past::Past;
 use crate::load_balancer::plan;
 use crate::load_balancer::plan::next::Next;
 use crate::load_balancer::reaper::Reaper;
-use crate::load_balancer::remedies::About;
-use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
+use crate::load_balancer::step::{CloudStep, GroupChange};
 use crate::messages::EVENTS;
 use crate::metrics::Metrics;
 
 /// Who records what plans note, as the Go manager has it.
 const EVENT_COMPONENT: &str = "cloud-provider-openstack";
-
-/// The time between two load balancers of a Service that are made because the one before failed.
-const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
-
-/// How long a part that failed is left before it is written once more. A failed change often means that an amphora does not answer:
-/// Octavia replaces it within seconds, but not while another change is under way, and one that meets such an amphora takes minutes.
-const BEFORE_REWRITE: Duration = Duration::from_secs(60);
-
-/// The longest time between two looks at a part that fails again and again.
-const BETWEEN_REWRITES: Duration = Duration::from_secs(10 * 60);
-
-/// The time between two tries to put something in the place of what has to go first: the longest pause between two tries of what was refused.
-const BETWEEN_REPLACEMENTS: Duration = Duration::from_secs(30 * 60);
 
 /// The load balancers that a client reaches, and the work that removes what refused creations of them leave behind. Makes no call.
 #[must_use]
@@ -73,74 +58,16 @@ pub(crate) struct Balancers {
     reads: Arc<Reads>,
     options: Arc<LoadBalancerOptions>,
     refusals: RefusalBook<CloudStep>,
-    /// Since when parts that failed by themselves are seen so, by the UID of the Service and the id of the part. Without it, Bowline
-    /// would write to a load balancer that Octavia is about to repair.
-    failed_parts: Kept<String, BTreeMap<String, Failed>>,
-    /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
-    /// one up would be asked for one after the other.
-    repairs: Kept<String, Instant>,
+    /// What is kept of the reconciles of a Service, by its UID.
+    past: Kept<String, Past>,
     /// The creations of load balancers whose answers were lost. Without it, another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// The UIDs of Services whose load balancer was refused with all its parts, and perhaps for one of these. Without it, that would be
-    /// tried again, and leave a port.
-    doubtful_trees: Kept<String, ()>,
-    /// What made way for something else and was not settled since, by the UID of the Service. Without it, what made way for what is
-    /// refused would not come back, and would go again soon.
-    replaced: Kept<String, Replaced>,
     /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
     /// would read it again before they write.
     port_groups: PortGroups,
     /// When the first Service was looked at.
     begun: OnceLock<Timestamp>,
     metrics: Metrics,
-}
-
-/// A part that failed.
-#[derive(Clone, Copy)]
-struct Failed {
-    /// Since when it is seen so, or since it was written for that.
-    since: Instant,
-    /// How often it was written for that.
-    rewritten: u32,
-}
-
-impl Failed {
-    /// How long it is left alone from now on, before it is looked at for its own sake.
-    fn rest(self) -> Duration {
-        let pause = BEFORE_REWRITE.saturating_mul(1 << self.rewritten.min(8));
-        pause.min(BETWEEN_REWRITES).saturating_sub(self.since.elapsed())
-    }
-}
-
-/// What was deleted because something else was to have its place.
-#[derive(Default)]
-struct Replaced {
-    /// The creations that make it as it was.
-    made_way: Vec<PartChange>,
-    /// What was to have its place and was refused, and when.
-    refused: Vec<(Instant, CloudStep, Refusal)>,
-}
-
-impl Replaced {
-    /// A step was written.
-    fn written(&mut self, seen: &Seen, step: &CloudStep, learned: &mut Learned) {
-        let CloudStep::Part { balancer, change } = step else {
-            return;
-        };
-        let has_place = |before: &PartChange| before.has_place_of(change);
-        match learned {
-            Learned::Done(_) => {
-                self.made_way.retain(|before| !has_place(before));
-                self.made_way.extend(learn::as_it_was(seen, balancer, change));
-            }
-            Learned::Refused(why) if self.made_way.iter().any(has_place) => {
-                why.is_limit = false; // there was room for what comes back
-                why.reason.push_str("; what was deleted for it is made again as it was, and the change is tried again after half an hour, or when the Service asks for another one");
-                self.refused.push((Instant::now(), step.clone(), why.clone()));
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Balancers {
@@ -150,58 +77,20 @@ impl Balancers {
             client,
             options: Arc::new(options),
             refusals: RefusalBook::default(),
-            failed_parts: Kept::default(),
-            repairs: Kept::default(),
+            past: Kept::default(),
             late_creations: LateCreations::default(),
-            doubtful_trees: Kept::default(),
-            replaced: Kept::default(),
             port_groups: PortGroups::default(),
             begun: OnceLock::new(),
             metrics,
         }
     }
 
-    /// Keeps which parts failed, and says when they are to be looked at again. At the first look of a reconcile, those that stay so are
-    /// due to be written once more: seen at a look at least [`BEFORE_REWRITE`] before this one, or since they were written for that.
-    fn note_failed(&self, uid: &String, observed: &Observed, memory: &mut Memory, is_first: bool) {
-        if observed.parts.is_empty() {
-            return; // what is not known does not change
-        }
-        let balancers = observed.balancers.iter();
-        let at_rest = balancers.filter(|there| there.provisioning_status == ProvisioningStatus::Active);
-        let parts = at_rest.filter_map(|there| observed.parts.get(&there.id));
-        let failed: BTreeSet<String> = parts.flat_map(Parts::failed).collect();
-        let own = &mut memory.own;
-        self.failed_parts.with(uid, |kept| {
-            let known = kept.get_or_insert_default();
-            known.retain(|id, _| failed.contains(id));
-            let since = Instant::now();
-            for id in failed {
-                let rewritten = 0;
-                let one = known.entry(id.clone()).or_insert(Failed { since, rewritten });
-                if is_first && one.since.elapsed() >= BEFORE_REWRITE {
-                    let rewritten = one.rewritten.saturating_add(1);
-                    *one = Failed { since, rewritten };
-                    own.stuck.insert(id);
-                }
-            }
-            own.mend_after = known.values().map(|one| one.rest()).min();
-            kept.take_if(|known| known.is_empty());
-        });
-    }
-
-    /// What a reconcile has to know of what made way before: what was refused in its place is not tried for a while, because the place
-    /// is empty meanwhile.
-    fn recall_replaced(&self, uid: &String, memory: &mut Memory) {
-        self.replaced.with(uid, |kept| {
-            let Some(kept) = kept else { return };
-            memory.own.made_way.clone_from(&kept.made_way);
-            kept.refused
-                .retain(|(since, ..)| since.elapsed() < BETWEEN_REPLACEMENTS);
-            for (_, step, why) in &kept.refused {
-                memory.refusals.hold(step.clone(), why.clone());
-            }
-        });
+    fn past<R>(&self, intent: &Intent, act: impl FnOnce(&mut Past) -> R) -> R {
+        self.past.with(&intent.identity().uid, |kept| {
+            let result = act(kept.get_or_insert_default());
+            kept.take_if(|past| past.is_empty());
+            result
+        })
     }
 }
 
@@ -227,18 +116,13 @@ impl Reconciler for Balancers {
     ) -> Result<Observed, CloudError> {
         match last {
             None => {
-                let uid = &intent.identity().uid;
-                memory.own.may_repair = self.repairs.with(uid, |last| {
-                    last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
-                });
-                memory.own.is_creation_late = self.late_creations.may_come(&intent.identity().name);
-                let created = intent.identity().created;
+                let Identity { name, created, .. } = intent.identity();
+                memory.own.is_creation_late = self.late_creations.may_come(name);
                 memory.own.is_older =
                     created.is_some_and(|created| self.begun.get().is_some_and(|begun| created <= *begun));
-                memory.own.is_tree_doubtful = self.doubtful_trees.with(uid, |kept| kept.is_some());
-                self.recall_replaced(uid, memory);
+                self.past(intent, |past| past.recall(memory));
                 let observed = self.reads.all(intent, memory).await?;
-                self.note_failed(uid, &observed, memory, true);
+                self.past(intent, |past| past.note_failed(&observed, memory, true));
                 Ok(observed)
             }
             Some(last) => self.reads.again(intent, last, memory).await,
@@ -252,7 +136,7 @@ impl Reconciler for Balancers {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         let observed = self.reads.after_writes(intent, last, memory).await?;
-        self.note_failed(&intent.identity().uid, &observed, memory, false);
+        self.past(intent, |past| past.note_failed(&observed, memory, false));
         Ok(observed)
     }
 
@@ -281,19 +165,9 @@ impl Reconciler for Balancers {
                 _ => self.reads.under_way.withdrawn(id),
             }
         }
-        if let (CloudStep::CreateBalancer { .. }, Ok(Learned::Refused(why))) = (step, &made)
-            && About::of(why) == About::Parts
-        {
-            self.doubtful_trees
-                .with(&intent.identity().uid, |kept| *kept = Some(()));
-        }
         let mut learned = made?;
-        if let (Intent::Wanted(_), CloudStep::Part { .. }) = (intent, step) {
-            self.replaced.with(&intent.identity().uid, |kept| {
-                kept.get_or_insert_default().written(seen, step, &mut learned);
-                kept.take_if(|kept| kept.made_way.is_empty() && kept.refused.is_empty());
-            });
-        }
+        let is_wanted = matches!(intent, Intent::Wanted(_));
+        self.past(intent, |past| past.written(is_wanted, seen, step, &mut learned));
         if let (CloudStep::Group(change), Learned::Done(shown)) = (step, &learned) {
             let Identity { uid, service, .. } = intent.identity();
             let is_new = matches!(change, GroupChange::Create { .. });
@@ -302,18 +176,11 @@ impl Reconciler for Balancers {
                 learn::of_groups(groups, change, shown.as_deref());
             });
         }
-        let is_repair = matches!(step, CloudStep::DeleteBalancer { is_live: true, .. });
-        if let (Intent::Wanted(_), true) = (intent, is_repair) {
-            let now = Some(Instant::now());
-            self.repairs.with(&intent.identity().uid, |last| *last = now);
-        }
         Ok((learned, self.reads.under_way.pause()))
     }
 
     fn settled(&self, intent: &Intent) {
-        let uid = &intent.identity().uid;
-        self.replaced.with(uid, |kept| *kept = None);
-        self.doubtful_trees.with(uid, |kept| *kept = None);
+        self.past(intent, Past::settled);
     }
 
     fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {

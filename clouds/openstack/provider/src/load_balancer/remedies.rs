@@ -198,12 +198,14 @@ fn refused<'a>(settings: &'a [Setting], message: &str) -> Option<(&'a Setting, &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load_balancer::intent::settings::Place;
 
     fn setting(what: &'static str, origin: &str, value: &str) -> Setting {
         Setting {
             what,
             origin: origin.to_owned(),
             value: value.to_owned(),
+            place: Place::Other,
         }
     }
 

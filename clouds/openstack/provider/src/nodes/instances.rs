@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{
     AbsenceProof, CloudError, InstanceDirectory, InstanceIndex, InstanceMetadata, InstanceQuery,
-    InstanceResult, Node, PowerState, Purpose, Sought,
+    InstanceResult, InstanceState, Node, PowerState, Purpose, Sought,
 };
 use bowline_openstack_client::{Client, ServerId, ServerStatus};
 
@@ -109,8 +109,14 @@ impl InstanceDirectory for Instances {
     fn power(&self, server: &Described) -> PowerState {
         match server.status {
             ServerStatus::Shutoff => PowerState::Off,
-            ServerStatus::Error => PowerState::Failed,
             _ => PowerState::On,
+        }
+    }
+
+    fn state(&self, server: &Described) -> InstanceState {
+        InstanceState {
+            word: server.status.to_string(),
+            is_running: server.status == ServerStatus::Active,
         }
     }
 

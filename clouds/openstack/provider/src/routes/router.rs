@@ -1,15 +1,11 @@
 //! Writes of the router.
 
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
-
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{ApiError, Class, RouterId, RouterRoute};
 
 use super::RouteTable;
 use super::change::{Change, Results, TRIES, is_same};
 use super::extensions::Mode;
-use super::portion::Portion;
 
 /// An older Neutron's word for a router that has as many routes as it may have (`max_routes`). A newer one has a quota for
 /// them (`quota_router_route`).
@@ -73,10 +69,6 @@ fn without_list(message: Box<str>) -> Box<str> {
 const FAILURES_PER_CALL: usize = 2;
 
 impl RouteTable {
-    fn portion<T>(&self, look: impl FnOnce(&mut Portion) -> T) -> T {
-        look(&mut self.portion.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Makes these changes of the router's list with as few writes as it takes: one, or two where routes are added and
     /// removed by calls of their own. Says whether the list is surely what it is meant to be, but for what failed.
     ///
@@ -93,10 +85,10 @@ impl RouteTable {
         let mut is_certain = true;
         // Of removals and of additions: what cannot be removed says nothing about what is added.
         let mut failures = [0, 0];
-        let was_full = self.is_full.swap(false, Ordering::Relaxed);
+        let was_full = std::mem::take(&mut self.state().is_full);
         let (mut creations, mut deletions): (Vec<&Change>, Vec<&Change>) =
             changes.into_iter().partition(|change| change.is_creation);
-        let turn = self.portion(Portion::turn);
+        let turn = self.state().portion.turn();
         for changes in [&mut creations, &mut deletions] {
             let turn = turn.checked_rem(changes.len()).unwrap_or_default();
             changes.rotate_left(turn);
@@ -115,12 +107,12 @@ impl RouteTable {
             if part.is_empty() {
                 continue;
             }
-            let most = self.portion(|portion| portion.most);
+            let most = self.state().portion.most;
             if part.len() > most {
                 open.push(part.split_off(most));
             }
             let Err(error) = self.write(mode, &part).await else {
-                self.portion(Portion::made);
+                self.state().portion.made();
                 continue;
             };
             // That there is no room for more says nothing of what is there.
@@ -144,7 +136,7 @@ impl RouteTable {
             }
             let mut given_up = None;
             if !error.is_about_what_is_asked() {
-                self.portion(|portion| portion.failed(part.len()));
+                self.state().portion.failed(part.len());
                 let of_kind = &mut failures[usize::from(part[0].is_creation)];
                 *of_kind += 1;
                 if *of_kind == FAILURES_PER_CALL {
@@ -168,7 +160,7 @@ impl RouteTable {
                 }
             }
             if is_full {
-                self.is_full.store(true, Ordering::Relaxed);
+                self.state().is_full = true;
                 // No other route finds a place either.
                 for part in &mut open {
                     let creations = part.extract_if(.., |change| change.is_creation);

@@ -177,7 +177,6 @@ async fn only_shutoff_is_shut_down() {
     for (status, power) in [
         ("ACTIVE", PowerState::On),
         ("PAUSED", PowerState::On),
-        ("ERROR", PowerState::Failed),
         ("SHUTOFF", PowerState::Off),
     ] {
         sim.set_server_status(id, status);

@@ -26,7 +26,7 @@ async fn without_a_key_manager_tls_is_refused_unless_the_store_is_external() {
         "{}",
         run.complaint()
     );
-    world.configure(|options| options.container_store = bowline_openstack::ContainerStore::External);
+    world.configure(|options| options.container_store = "external".to_owned());
     world.run("web").await.settled();
 }
 

@@ -30,7 +30,7 @@ pub struct Server {
 }
 
 /// The state of a server, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Option<String>")]
 pub enum ServerStatus {
     /// It is shut down.
@@ -39,21 +39,37 @@ pub enum ServerStatus {
     Deleting,
     /// It is kept under a reservation without being in use.
     Reserved,
-    /// It failed; it may run all the same.
-    Error,
-    /// Any other state: it counts as running.
-    #[default]
-    Other,
+    /// Any other state, in its plain spelling: it counts as running. Empty if the API tells none.
+    Other(String),
+}
+
+impl ServerStatus {
+    /// The word.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::PoweredOff => "powered-off",
+            Self::Deleting => "deleting",
+            Self::Reserved => "reserved",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl Default for ServerStatus {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
 }
 
 impl From<Option<String>> for ServerStatus {
     fn from(word: Option<String>) -> Self {
-        match word.map(|word| super::plain(&word)).as_deref() {
-            Some("powered-off") => Self::PoweredOff,
-            Some("deleting") => Self::Deleting,
-            Some("reserved") => Self::Reserved,
-            Some("error") => Self::Error,
-            _ => Self::Other,
+        let word = word.map(|word| super::plain(&word)).unwrap_or_default();
+        match &*word {
+            "powered-off" => Self::PoweredOff,
+            "deleting" => Self::Deleting,
+            "reserved" => Self::Reserved,
+            _ => Self::Other(word),
         }
     }
 }
@@ -69,7 +85,7 @@ mod tests {
             r#"{"id":"a","hostname":null,"status":null,"type":null,"location":null,"privateIpAddresses":null,"publicIpAddresses":null,"new":{}}"#,
         ] {
             let server: Server = serde_json::from_str(text).unwrap();
-            assert_eq!(server.status, ServerStatus::Other);
+            assert_eq!(server.status, ServerStatus::default());
             assert!(server.public_ip_addresses.is_empty() && server.hostname.is_empty());
         }
     }
@@ -83,6 +99,6 @@ mod tests {
                 "{word}"
             );
         }
-        assert_eq!(ServerStatus::from(Some("frozen".to_owned())), ServerStatus::Other);
+        assert_eq!(ServerStatus::from(Some("Frozen".to_owned())).as_str(), "frozen");
     }
 }

@@ -188,7 +188,7 @@ async fn only_a_powered_off_server_is_off() {
     let provider_id = format!("phoenixnap://{id}");
     for (status, expected) in [
         (ServerStatus::PoweredOff, PowerState::Off),
-        (ServerStatus::Error, PowerState::Failed),
+        (ServerStatus::Error, PowerState::On),
         (ServerStatus::Reserved, PowerState::On),
         (ServerStatus::Rebooting, PowerState::On),
         (ServerStatus::Reinstating, PowerState::On),

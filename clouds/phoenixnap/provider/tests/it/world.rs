@@ -8,7 +8,7 @@ use bowline_cloud_http::{CloudHttp, CloudHttpConfig, CredentialsFile, Secret, Tr
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{
     BackgroundFacts, CloudConfig, CloudError, CloudProvider as _, ClusterFacts, Environment, Measurement,
-    Service, ServiceFacts,
+    Service, ServiceFacts, ask_all,
 };
 pub(crate) use bowline_kit::Interruption;
 use bowline_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
@@ -267,11 +267,10 @@ impl World {
 
     /// What is told to somebody who asks for blocks that belong to no Service.
     pub(crate) async fn left_over(&self) -> Vec<String> {
-        self.cloud
-            .left_over(self.background_facts())
-            .unwrap()
-            .await
-            .unwrap()
+        let questions = self.cloud.left_over(self.background_facts());
+        let (told, failed) = ask_all(questions, std::future::pending).await;
+        assert!(failed.is_empty(), "{failed:?}");
+        told
     }
 
     fn background_facts(&self) -> BackgroundFacts {

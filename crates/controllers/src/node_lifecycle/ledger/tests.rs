@@ -1,4 +1,5 @@
 use bowline_cloud_provider::{Taint, TaintEffect};
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;

@@ -9,10 +9,10 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, ReconcileKind, Reconciler, Seen, SeenBy,
-    Service, ServiceFacts, ServiceKey, ServicesView, Told, WriteOutcome, facts,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, Question, ReconcileKind, Reconciler, Seen,
+    SeenBy, Service, ServiceFacts, ServiceKey, ServicesView, Told, WriteOutcome, facts,
 };
-use futures::future::BoxFuture;
+use futures::future::ready;
 use tokio::time::Instant;
 
 /// Set by the cloud on each Service whose balancer it has made.
@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) balancers: BTreeMap<String, Vec<String>>,
     /// Whether balancers show whom they were made for; then the names, by UID.
     pub(super) marks: Option<BTreeMap<String, String>>,
+    /// What another cloud answers that is asked beside it; `None`: there is none.
+    pub(super) other_cloud: Option<CloudError>,
     /// Every reconcile that ended: what it was to do, how many seconds it took, and whether it failed.
     pub(super) reconciled: Vec<(&'static str, u64, bool)>,
     /// The Nodes that each sync was handed.
@@ -447,8 +449,10 @@ impl LoadBalancer for Cloud {
         self.state.lock().unwrap().reconciled.push(ended);
     }
 
-    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
-        Box::pin(async {
+    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
+        let other = self.state.lock().unwrap().other_cloud.clone();
+        let other = other.map(|error| Question::new(ready(Err(error))).to(Some("other")));
+        let own = Question::new(async {
             let mut state = self.state.lock().unwrap();
             if state.marks.is_some()
                 && let Some(error) = state.read_errors.pop_front()
@@ -463,7 +467,8 @@ impl LoadBalancer for Cloud {
                 balancer: name.clone(),
             });
             Ok(made.collect())
-        })
+        });
+        other.into_iter().chain([own]).collect()
     }
 }
 

@@ -106,6 +106,28 @@ async fn nothing_is_reported_before_the_question_is_answered_and_the_cloud_is_as
         .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_cannot_be_read_hides_nothing_that_another_one_shows() {
+    let (mut world, _) = stopped(&["web"]).await;
+    vanish(&world, "web");
+    let down = || Some(CloudError::transient("maintenance"));
+    world.cloud.set(|cloud| cloud.other_cloud = down());
+    world.start();
+    world.pass(seconds(10)).await;
+    assert_eq!(reported(&world).as_deref(), Some("1.0"));
+    // What it showed counts on when it cannot be read itself.
+    world.cloud.set(|cloud| cloud.read_errors.extend(down()));
+    world.pass(seconds(700)).await;
+    assert!(
+        world
+            .cloud
+            .calls("")
+            .iter()
+            .all(|(_, call)| !call.starts_with("delete"))
+    );
+    assert_eq!(reported(&world).as_deref(), Some("1.0"));
+}
+
 /// What the API server shows of a Service may be older than the balancer: then the copy asks for none, and the original does.
 #[tokio::test(start_paused = true)]
 async fn the_balancer_of_a_service_that_lives_and_does_not_ask_for_it_is_reported_and_stays() {
@@ -133,6 +155,24 @@ async fn the_balancer_of_a_service_that_lives_and_does_not_ask_for_it_is_reporte
     world.settled("web").await;
     world.pass(seconds(600)).await;
     assert_eq!(reported(&world).unwrap(), "1.0");
+}
+
+/// Of several clouds another one may have it, as a process left it that died while the class changed back.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_lives_and_has_something_left_is_looked_at_again_and_not_reported() {
+    let mut looks = Vec::new();
+    for marks in [None, Some([].into())] {
+        let mut world = World::new_with(&["a"], |cloud| cloud.marks = marks);
+        world.add_service("web");
+        world.settled("web").await;
+        world.stop().await;
+        let before = world.cloud.calls("").len();
+        world.start();
+        world.pass(seconds(60)).await;
+        assert_eq!(reported(&world).unwrap(), "0.0");
+        looks.push(world.cloud.calls("").len() - before);
+    }
+    assert_eq!(looks[1], looks[0] + 1);
 }
 
 /// Its removal takes a while, and its mark is seen meanwhile.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, keys};
-use bowline_kube_api::Status;
+use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
 use super::cloud::INSTANCE;
@@ -347,6 +347,23 @@ async fn nodes_that_change_during_a_sync_that_fails_are_followed_at_once() {
     let reads = world.cloud.calls("read web").len();
     world.pass(seconds(6)).await;
     assert!(world.cloud.calls("read web").len() > reads);
+}
+
+/// Whatever fails: an intent that is refused, a read of the cloud, or the status that a policy denies.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_fails_keeps_its_pauses_though_the_nodes_are_others_than_when_it_settled() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let deny = Effect::Deny(|service| service["status"]["loadBalancer"]["ingress"].is_array());
+    world.api.faults().inject(Fault::new(deny).resource("services"));
+    world.edit("web", |service| service["status"] = json!({}));
+    world.add_node("b");
+    world.pass(seconds(10)).await;
+    let reads = world.cloud.calls("read web").len();
+    world.pass(seconds(120)).await;
+    let more = world.cloud.calls("read web").len() - reads;
+    assert!((1..=8).contains(&more), "{more} looks in two minutes");
 }
 
 #[tokio::test(start_paused = true)]

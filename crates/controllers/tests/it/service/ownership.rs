@@ -188,3 +188,57 @@ async fn a_class_that_changes_through_another_type_is_followed() {
         assert_eq!(world.has_finalizer("web"), class == "ours", "{class}");
     }
 }
+
+/// The class is gone with the type, and the finalizer alone may be another manager's.
+#[tokio::test(start_paused = true)]
+async fn what_lost_its_class_while_no_process_ran_is_removed_by_the_manager_that_had_noted_the_class() {
+    for new_class in [None, Some("other")] {
+        let mut world = World::new(&["a"]);
+        world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+        world.start();
+        let uid = world.add("web", json!({ "loadBalancerClass": "ours" }));
+        world.settled("web").await;
+        let calls = world.cloud.calls("").len();
+        world.pass(seconds(60)).await;
+        assert_eq!(world.cloud.calls("").len(), calls, "the note is our own writing");
+        world.stop().await;
+        world.edit("web", |s| {
+            s["spec"]["type"] = json!("ClusterIP");
+            s["spec"].as_object_mut().unwrap().remove("loadBalancerClass");
+        });
+        if let Some(class) = new_class {
+            world.edit("web", |s| {
+                s["spec"]["type"] = json!("LoadBalancer");
+                s["spec"]["loadBalancerClass"] = json!(class);
+            });
+        }
+        let calls = world.cloud.calls("").len();
+        world.start();
+        world.pass(seconds(60)).await;
+        // Whoever serves the new class may have taken the load balancer over.
+        let stays = new_class.is_some();
+        assert_eq!(world.cloud.balancer(&uid).is_some(), stays);
+        assert_eq!(world.has_finalizer("web"), stays);
+        let service = world.service("web").unwrap().to_string();
+        assert_eq!(
+            service.contains("bowline/load-balancer-class"),
+            stays,
+            "{service}"
+        );
+        assert_eq!(world.cloud.calls("").len() == calls, stays);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_of_another_class_is_put_right_before_the_service_is_served() {
+    let world = World::running(&["a"]).await;
+    let annotations = json!({ "bowline/load-balancer-class": "other" });
+    world.apply(json!({
+        "kind": "Service", "apiVersion": "v1",
+        "metadata": { "name": "web", "namespace": "default", "annotations": annotations, "finalizers": ["service.kubernetes.io/load-balancer-cleanup"] },
+        "spec": { "type": "LoadBalancer", "ports": [{ "name": "http", "port": 80 }] },
+    }));
+    world.settled("web").await;
+    let service = world.service("web").unwrap().to_string();
+    assert!(!service.contains("bowline/load-balancer-class"), "{service}");
+}

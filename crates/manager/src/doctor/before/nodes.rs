@@ -7,7 +7,7 @@ use bowline_cloud_provider::{CloudProvider, InstanceAnswer, Node, ServerVersion,
 use bowline_kube_io::{Kube, KubeError};
 use serde_json::Value;
 
-use crate::doctor::cloud::{Answers, near};
+use crate::doctor::cloud::Answers;
 use crate::doctor::nodes::{INSTANCES, READ, is_missing};
 use crate::doctor::{Category, Check, Topic, some_lines, some_of, timed, unread};
 use crate::why::of_answer;
@@ -60,6 +60,7 @@ pub(super) fn uninitialized() -> Taint {
 
 /// The checks that need no further question. The Nodes of `answers` all have the taint, or a provider ID.
 pub(super) fn checks(
+    is_manager: bool,
     nodes: Option<&Result<Vec<Arc<Node>>, KubeError>>,
     provider: Option<&dyn CloudProvider>,
     answers: Option<&Answers>,
@@ -76,10 +77,7 @@ pub(super) fn checks(
             );
         }
         Some(Err(error)) => {
-            return skipped(
-                READ.failed(error.to_string(), unread(error)),
-                "Nodes are not read",
-            );
+            return skipped(unread(is_manager, &READ, error), "Nodes are not read");
         }
         Some(Ok(nodes)) if nodes.is_empty() => {
             let remedy =
@@ -171,9 +169,8 @@ fn judge_names(answers: &Answers) -> Check {
     };
     let lines: Vec<String> = of_here()
         .filter(|(_, answer)| is_missing(answer) || answer.is_err())
-        .map(|(node, answer)| {
-            let near = near(node, &answers.unborne);
-            let cause = of_answer(node, Some(answer), near, node.created);
+        .map(|(node, _)| {
+            let cause = of_answer(node, &answers.shown(node));
             format!("{}: {}", node.name, cause.map_or_else(String::new, |it| it.text))
         })
         .collect();

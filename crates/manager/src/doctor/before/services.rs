@@ -50,7 +50,7 @@ pub(super) async fn checks(
         return skipped("the API server does not answer");
     };
     if let Some(Err(error)) = &objects.services {
-        let read = WANTED.failed(error.to_string(), unread(error));
+        let read = unread(patient.is_manager, &WANTED, error);
         return vec![
             read,
             EXAMPLE.skipped("Services are not read"),

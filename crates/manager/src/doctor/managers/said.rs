@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use bowline_kube_io::workloads::Pod;
 use bowline_kube_io::{Kube, KubeError, SeenEvent};
+use jiff::Timestamp;
 
 use super::Found;
-use crate::deployed::{self, Deployed};
+use crate::deployed::{self, Deployed, Value};
 use crate::doctor::kubernetes::permitted;
 use crate::doctor::timed;
 
@@ -19,8 +20,8 @@ pub(super) struct Said {
     pub(super) log: Option<String>,
     /// Of a workload: what its pods need and is not there.
     pub(super) absent: Vec<String>,
-    /// Of a workload: what its pods read at their start, and somebody changed after that.
-    pub(super) newer: Vec<String>,
+    /// Of a workload: the Secrets whose keys are variables of its pods, and when each was written last.
+    pub(super) written: Vec<(String, Timestamp)>,
 }
 
 /// Pods in trouble whose events and log are read.
@@ -42,22 +43,17 @@ pub(in crate::doctor) async fn find(kube: Option<&Kube>) -> Option<Found> {
         for pod in unwell.take(LOOKED_AT) {
             said.insert(pod_name(pod), of_pod(kube, manager, pod).await);
         }
+        let mut of_it = Said {
+            written: written(kube, manager).await,
+            ..Said::default()
+        };
         if missing(manager) > 0 || manager.ready() < manager.pods.len() || manager.pods.is_empty() {
-            let of_it = Said {
-                warning: match missing(manager) > 0 || manager.pods.is_empty() {
-                    true => of_workload(kube, manager).await,
-                    false => None,
-                },
-                log: None,
-                absent: absent(kube, manager).await,
-                newer: Vec::new(),
-            };
-            said.insert(manager.object(), of_it);
+            of_it.absent = absent(kube, manager).await;
+            if missing(manager) > 0 || manager.pods.is_empty() {
+                of_it.warning = of_workload(kube, manager).await;
+            }
         }
-        let newer = newer(kube, manager).await;
-        if !newer.is_empty() {
-            said.entry(manager.object()).or_default().newer = newer;
-        }
+        said.insert(manager.object(), of_it);
     }
     Some(Found { managers, said })
 }
@@ -88,30 +84,30 @@ async fn of_pod(kube: &Kube, manager: &Deployed, pod: &Pod) -> Said {
     Said {
         warning: events.and_then(|(events, _)| last_warning(&events.ok()?, |_| true)),
         log,
-        absent: Vec::new(),
-        newer: Vec::new(),
+        ..Said::default()
     }
 }
 
-/// What was changed after a pod of it began to run: the manager reads its credentials at its start.
-async fn newer(kube: &Kube, manager: &Deployed) -> Vec<String> {
-    let runs = manager.pods.iter().filter_map(|pod| manager.status_of(pod));
-    let starts = runs.filter_map(|status| status.state.running.as_ref()?.started_at);
-    let Some(first) = starts.min() else {
-        return Vec::new();
-    };
-    let mut newer = Vec::new();
-    for place in manager.needs() {
+/// When the Secrets were written whose keys are variables: those are read when a container starts. Files are read again.
+async fn written(kube: &Kube, manager: &Deployed) -> Vec<(String, Timestamp)> {
+    let of_one = manager.variables().into_iter().map(|(_, value)| value);
+    let of_one = of_one.filter_map(|value| match value {
+        Value::At(place) => Some(place),
+        Value::Literal(_) | Value::OfPod => None,
+    });
+    let of_all = manager.variables_of_objects().into_iter().map(|(_, place)| place);
+    let mut written: Vec<(String, Timestamp)> = Vec::new();
+    for place in of_one.chain(of_all) {
         let (resource, name) = place.resource();
-        let question = ("get", "", resource, &*manager.namespace, Some(name));
-        let changed = kube.changed_at(resource, &manager.namespace, name);
-        let changed = permitted(kube, question, changed).await.flatten();
-        let object = place.object();
-        if changed.is_some_and(|changed| changed > first) && !newer.contains(&object) {
-            newer.push(object);
+        if resource != "secrets" || written.iter().any(|(object, _)| *object == place.object()) {
+            continue;
         }
+        let namespace = &*manager.namespace;
+        let question = ("get", "", resource, namespace, Some(name));
+        let read = permitted(kube, question, kube.secret_written(namespace, name)).await;
+        written.extend(read.flatten().map(|time| (place.object(), time)));
     }
-    newer
+    written
 }
 
 /// What the pods of a manager need and is not there.

@@ -55,6 +55,7 @@ fn judged(managers: &[Deployed], leader: Leader<'_>) -> Check {
 fn at(host: &str) -> Leader<'_> {
     Leader {
         host: Some(host),
+        is_hidden: false,
         lease: "",
         program: None,
     }
@@ -173,9 +174,8 @@ fn a_workload_without_pods_says_why() {
             "FailedCreate: error looking up service account kube-system/x: serviceaccount \"x\" not found"
                 .to_owned(),
         ),
-        log: None,
         absent: vec!["Secret cloudscale".to_owned()],
-        newer: Vec::new(),
+        ..Said::default()
     };
     let check = judge(
         &[none],
@@ -282,6 +282,7 @@ fn a_go_manager_that_leads_is_told() {
     assert!(check.remedy.contains("change the image"), "{check:?}");
     let leader = Leader {
         host: Some("laptop"),
+        is_hidden: false,
         lease: "",
         program: Some(Program::Go),
     };
@@ -302,30 +303,39 @@ fn the_line_of_a_log_that_tells_of_an_error_is_its_last_word() {
     assert_eq!(last_words("\n"), None);
 }
 
-/// A manager reads its credentials at its start.
+/// The new credentials are in the Secret, and doctor logs in with these: what the pods have is seen by the times alone.
 #[test]
-fn a_secret_that_was_changed_after_the_pods_began_is_named_with_how_to_restart_them() {
-    let status = json!({ "conditions": [{ "type": "Ready", "status": "True" }], "containerStatuses": [{ "name": "m", "ready": true }] });
-    let one = manager("ccm", Program::Bowline, &[], &[pod("ccm-a", "a", status)]);
-    let newer = Said {
-        newer: vec!["Secret cloudscale".to_owned()],
-        ..Said::default()
+fn a_pod_that_started_before_its_secret_was_written_runs_with_older_credentials() {
+    let running = |since: &str| {
+        let mut status = ready();
+        status["containerStatuses"][0]["state"] = json!({ "running": { "startedAt": since } });
+        status
     };
-    let check = judge(
-        std::slice::from_ref(&one),
-        &BTreeMap::from([(one.object(), newer)]),
-        at("a"),
-        true,
-    );
+    let pods = [
+        pod("old", "c1", running("2026-01-01T00:00:00Z")),
+        pod("new", "c2", running("2026-01-01T00:10:00Z")),
+    ];
+    let manager = manager("ccm", Program::Bowline, &[], &pods);
+    let said = |at: &str| {
+        let of_it = Said {
+            written: vec![("Secret cloudscale".to_owned(), at.parse().unwrap())],
+            ..Said::default()
+        };
+        BTreeMap::from([(manager.object(), of_it)])
+    };
+    let judged = |at: &str| judge(std::slice::from_ref(&manager), &said(at), Leader::default(), true);
+    let check = judged("2026-01-01T00:05:00Z");
     assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
     assert!(
         check
             .seen
-            .starts_with("Secret cloudscale in kube-system was changed after pods of"),
+            .contains("older credentials than those of Secret cloudscale"),
         "{check:?}"
     );
-    assert_eq!(
-        check.remedy,
-        "restart its pods: kubectl -n kube-system rollout restart daemonset/ccm"
+    assert!(check.seen.ends_with("after they started: old"), "{check:?}");
+    assert!(
+        check.remedy.contains("rollout restart daemonset/ccm"),
+        "{check:?}"
     );
+    assert_eq!(judged("2025-12-31T00:00:00Z").outcome, Outcome::Ok);
 }

@@ -331,6 +331,10 @@ const CLOUDSTACK: &[(&str, &str, Verdict)] = &[
     ("proxy-protocol", "enabled", Caught),
     ("proxy-protocol", "", Caught),
     ("keep-ip", "yes", Caught),
+    ("stickyness-method-name", "LbCookie", Good),
+    ("stickyness-method-name", "lbcookie", Caught),
+    ("stickiness-method-name", "LbCookie", Caught),
+    ("stickyness-method-param", "mode=insert,nocache=true", Good),
     // Whoever sets the mark to anything else keeps the address.
     ("ip-associated-by-controller", "no", Good),
     ("ip-ids", "anything", Good),

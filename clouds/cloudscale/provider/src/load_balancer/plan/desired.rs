@@ -33,16 +33,6 @@ pub(crate) struct Desired<'a> {
     pub(crate) knows_no_server: bool,
 }
 
-/// A member.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DesiredMember {
-    pub(crate) name: String,
-    pub(crate) address: String,
-    pub(crate) subnet: String,
-    pub(crate) protocol_port: u16,
-    pub(crate) monitor_port: u16,
-}
-
 /// What makes two members the same: any difference means another member.
 pub(crate) type MemberKey<'a> = (Cow<'a, str>, bool, u16, u16, Cow<'a, str>, String);
 /// What makes two pools the same.
@@ -98,11 +88,16 @@ impl<'a> Desired<'a> {
     }
 
     /// The members of a port's pool.
-    pub(crate) fn members(&self, backend: &Backend) -> Vec<DesiredMember> {
-        let addresses = self.addresses.iter();
-        addresses
-            .map(|(address, subnet)| DesiredMember::new(backend, address, subnet))
-            .collect()
+    pub(crate) fn members(&self, backend: &Backend, tags: &Arc<Tags>) -> Vec<NewMember> {
+        let member = |(address, subnet): &(&str, &str)| NewMember {
+            name: names::member(address, backend.node_port),
+            address: (*address).to_owned(),
+            subnet: (*subnet).to_owned(),
+            protocol_port: backend.node_port,
+            monitor_port: backend.monitor_port,
+            tags: Arc::clone(tags),
+        };
+        self.addresses.iter().map(member).collect()
     }
 
     /// Whether anybody may be a member.
@@ -127,38 +122,16 @@ fn private_addresses<'a>(
         })
 }
 
-impl DesiredMember {
-    fn new(backend: &Backend, address: &str, subnet: &str) -> Self {
-        Self {
-            name: names::member(address, backend.node_port),
-            address: address.to_owned(),
-            subnet: subnet.to_owned(),
-            protocol_port: backend.node_port,
-            monitor_port: backend.monitor_port,
-        }
-    }
-
-    pub(crate) fn key(&self) -> MemberKey<'_> {
-        (
-            spelling::of_address(&self.name),
-            true,
-            self.monitor_port,
-            self.protocol_port,
-            spelling::of_address(&self.address),
-            self.subnet.to_ascii_lowercase(),
-        )
-    }
-
-    pub(crate) fn create(&self, tags: &Arc<Tags>) -> NewMember {
-        NewMember {
-            name: self.name.clone(),
-            protocol_port: self.protocol_port,
-            monitor_port: self.monitor_port,
-            address: self.address.clone(),
-            subnet: self.subnet.clone(),
-            tags: Arc::clone(tags),
-        }
-    }
+/// What makes a wanted member the same as one that is there.
+pub(crate) fn member_key(wanted: &NewMember) -> MemberKey<'_> {
+    (
+        spelling::of_address(&wanted.name),
+        true,
+        wanted.monitor_port,
+        wanted.protocol_port,
+        spelling::of_address(&wanted.address),
+        wanted.subnet.to_ascii_lowercase(),
+    )
 }
 
 impl Port {

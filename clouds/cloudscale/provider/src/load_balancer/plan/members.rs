@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::spelling;
 use bowline_cloudscale_client::{
-    LoadBalancer, Member, MemberId, Monitor, MonitorId, MonitorType, PoolId, Tags,
+    LoadBalancer, Member, MemberId, Monitor, MonitorId, MonitorType, NewMember, PoolId, Tags,
 };
 use bowline_plan::{Answer, Note, Refusal, diff};
 
 use crate::load_balancer::intent::{Backend, MonitorSettings};
 use crate::load_balancer::observe::{ObservedPool, Seen, is_changing};
 use crate::load_balancer::plan::answer::{Next, apply, wait_for};
-use crate::load_balancer::plan::desired::{self, Desired, DesiredMember, MemberKey};
+use crate::load_balancer::plan::desired::{self, Desired, MemberKey};
 use crate::load_balancer::plan::exchange::{Exchange, Fit, Stead, Terms, Twins};
 use crate::load_balancer::plan::hrefs::Hrefs;
 use crate::load_balancer::plan::{attributes, persisted};
@@ -171,7 +171,7 @@ impl Served<'_> {
         let (mut creations, mut deletions) = (Vec::new(), Vec::new());
         for (backend, there, checks) in pools {
             let pool = there.pool.uuid;
-            let wished = self.desired.members(backend);
+            let wished = self.desired.members(backend, self.tags);
             let exchange = self.exchange(&wished, there, checks);
             let is_only = there.members.len() == 1;
             for (missing, old) in exchange.coming {
@@ -203,7 +203,7 @@ impl Served<'_> {
 
     /// Whether members of a pool are to be probed elsewhere from now on.
     pub(super) fn moving_checks(&self, backend: &Backend, there: &ObservedPool) -> MovingChecks {
-        let wished = self.desired.members(backend);
+        let wished = self.desired.members(backend, self.tags);
         let exchange = self.exchange(&wished, there, Checks::Move);
         let mut held = exchange.held.iter();
         let mut coming = exchange.coming.iter();
@@ -222,14 +222,14 @@ impl Served<'_> {
     /// address and port.
     fn exchange<'w>(
         &self,
-        wished: &'w [DesiredMember],
+        wished: &'w [NewMember],
         there: &'w ObservedPool,
         checks: Checks,
-    ) -> Exchange<&'w DesiredMember, &'w Member> {
+    ) -> Exchange<&'w NewMember, &'w Member> {
         let refusals = &self.seen.memory.refusals;
         let pool = there.pool.uuid;
-        let mut members = diff(wished, &there.members, DesiredMember::key, member_key);
-        let is_twin = |missing: &DesiredMember, old: &Member| {
+        let mut members = diff(wished, &there.members, desired::member_key, member_key);
+        let is_twin = |missing: &NewMember, old: &Member| {
             spelling::of_address(&old.address) == spelling::of_address(&missing.address)
                 && old.protocol_port == missing.protocol_port
         };
@@ -269,11 +269,11 @@ impl Served<'_> {
     fn member(
         &self,
         pool: PoolId,
-        missing: &DesiredMember,
+        missing: &NewMember,
         old: Option<Old<MemberId>>,
         meanwhile: Meanwhile,
     ) -> CloudStep {
-        let new = missing.create(self.tags);
+        let new = missing.clone();
         self.step(PartChange::Member {
             pool,
             new,
@@ -294,7 +294,7 @@ impl Served<'_> {
 }
 
 /// Whether a member is probed elsewhere from now on.
-fn moves_check(missing: &DesiredMember, old: &Member) -> bool {
+fn moves_check(missing: &NewMember, old: &Member) -> bool {
     missing.monitor_port != old.monitor_port.unwrap_or(old.protocol_port)
 }
 

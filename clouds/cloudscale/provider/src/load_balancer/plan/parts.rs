@@ -108,7 +108,7 @@ impl<'a> Parts<'a> {
         if self.served.room(Place::Listener) != Room::Free || all.iter().all(|it| it.monitors.is_empty()) {
             return None;
         }
-        let wished = self.served.desired.members(&port.backend).len();
+        let wished = self.served.desired.members(&port.backend, self.served.tags).len();
         let fitness = |it: &&ObservedPool| {
             let is_wished = pool_key(it) == port.key() && it.members.len() >= wished;
             (is_wished, !it.monitors.is_empty(), it.members.len())

@@ -16,6 +16,10 @@ annotations! {
         "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
     SOURCE_CIDRS = "source-cidrs", CommaList(Networks), "0.0.0.0/0", Rebuild, Considerable,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL use `spec.loadBalancerSourceRanges`; a connection must pass both. Empty: no restriction. A change replaces the rules. From CloudStack 4.22 on, a change to a single IPv4 network does not.";
+    STICKINESS_METHOD = "stickyness-method-name", Text(Words(&["", "LbCookie", "AppCookie", "SourceBased"])), "", InPlace, Minimal,
+        "By what the rules lead a client to the same member again: `LbCookie`, a cookie that the load balancer sets; `AppCookie`, one of the application, which a virtual router cannot do; or `SourceBased`, the client's address. With a cookie a virtual router reads the connections of all ports as HTTP, so TLS that ends at the backend does not work. Empty: nothing is asked for, and a policy of somebody else stays.";
+    STICKINESS_PARAMS = "stickyness-method-param", CommaList, "", InPlace, Minimal,
+        "Parameters of the method, as `NAME=VALUE` with commas between them. A virtual router knows for `LbCookie` `cookie-name`, `mode`, `domain`, `nocache`, `indirect` and `postonly`, and for `SourceBased` `tablesize` and `expire`. `true` switches one on that has no value.";
     BALANCER_ID = "id", Text, "", Written, None,
         "ID of the public IP address, as Leaseweb's manager writes it. Where it is, the rules of that manager on this address are the Service's. It is removed with the load balancer if the Service stays.";
     NETWORK_ID = "network-id", Text, "", Written, None,
@@ -26,6 +30,8 @@ annotations! {
         "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is, and the requested one only with the mark. `shared` stands before one that was associated for another Service and that this one asks for: whoever goes last releases it. `going` stands before one that is being released. Absent on Services that an earlier manager made.";
     IP_NETWORKS = "ip-networks", CommaList, "", Written, None,
         "Where the addresses in `ip-ids` lead: ID of the address, ID of the network, and ID of the VPC if the network is a tier, separated by blanks. One that leads elsewhere now was acquired again by somebody, and is not released.";
+    STICKY_POLICIES = "sticky-policies", Bool, "false", Written, None,
+        "`true`: stickiness policies are created for the rules of the Service. Where no method is asked for any more, they are found by their names and deleted, and this with them.";
     ACL_SOURCES = "acl-sources", Text, "", Written, None,
         "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
     REPLACED_RULES = "replaced-rules", Json, "", Written, None,

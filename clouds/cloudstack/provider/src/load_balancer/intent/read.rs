@@ -15,6 +15,7 @@ use crate::load_balancer::intent::{Absent, Identity, Intent, Port, Wanted, Wante
 use crate::load_balancer::names::{self, Protocol};
 use crate::load_balancer::objects::Algorithm;
 use crate::load_balancer::replaced_rules::ReplacedRules;
+use crate::load_balancer::stickiness::Stickiness;
 use crate::messages::{IGNORED_ANNOTATIONS, IGNORED_FIELDS};
 use crate::provider_id;
 
@@ -51,6 +52,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         }
     };
     let ip_mode = ip_mode(facts, &mut problems);
+    let stickiness = Stickiness::of(service, &mut problems);
     let refusal = (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")));
     if let Some(refusal) = &refusal
         && facts::published_addresses(service).is_empty()
@@ -65,6 +67,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         cidrs,
         says_cidrs: facts::annotation(service, SOURCE_CIDRS.key).is_some(),
         sources,
+        stickiness,
         nodes: nodes(facts),
         asked: asked(service),
         hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),

@@ -10,7 +10,7 @@ use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::claim::PATIENCE;
 use crate::load_balancer::objects::{
     Address, AddressRef, AddressState, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule,
-    RuleId, RuleState,
+    RuleId, RuleState, StickinessPolicyId,
 };
 use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::observed::{Fact, Pending, Seen, conflict, see};
@@ -77,6 +77,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             see(observed, fact);
         }
+        // The session remembers it. It is no failure, so nothing is taken back for it, and the address stays.
         Learned::Refused(_) => {}
         Learned::Held(why) => observed.memory.refusals.hold(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
@@ -137,6 +138,7 @@ pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
     let mut id = |kind: &str| format!("new-{kind}-{}", observed.memory.made_up());
     let made = match step {
         CloudStep::CreateRule(_) => RuleId::from(id("rule")).into(),
+        CloudStep::ChangeRule(_, RuleChange::Stick(_)) => StickinessPolicyId::from(id("policy")).into(),
         CloudStep::Open(new) if new.at.is_acl() => AclItemId::from(id("acl-item")).into(),
         CloudStep::Open(_) => FirewallRuleId::from(id("firewall-rule")).into(),
         CloudStep::Associate(new) if new.address.is_none() => PublicIpId::from(id("ip")).into(),
@@ -166,7 +168,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
             };
             rule_created(seen, created(new, id));
         }
-        CloudStep::ChangeRule(rule, change) => rule_changed(seen, rule, change),
+        CloudStep::ChangeRule(rule, change) => rule_changed(seen, rule, change, made),
         CloudStep::Open(new) => {
             let rule = FirewallRule {
                 id: opened(made),
@@ -283,6 +285,7 @@ fn released(observed: &mut Seen, address: &AddressRef) {
 
 fn rule_created(observed: &mut Seen, rule: Rule) {
     observed.members.insert(rule.id.clone(), BTreeSet::new());
+    observed.policies.insert(rule.id.clone(), Vec::new());
     observed.memory.own.rules.write(rule.id.clone(), rule.clone());
     // It may have been listed meanwhile.
     observed
@@ -291,7 +294,7 @@ fn rule_created(observed: &mut Seen, rule: Rule) {
     observed.rules.push(rule);
 }
 
-fn rule_changed(observed: &mut Seen, rule: &Rule, change: &RuleChange) {
+fn rule_changed(observed: &mut Seen, rule: &Rule, change: &RuleChange, made: Made) {
     let id = &rule.id;
     match change {
         RuleChange::Update(to) => {
@@ -324,6 +327,29 @@ fn rule_changed(observed: &mut Seen, rule: &Rule, change: &RuleChange) {
             members.extend(instances.iter().cloned());
             if let Some(rule) = observed.rule_mut(id) {
                 rule.state = RuleState::Active;
+            }
+        }
+        // The server takes it in the place of what there was.
+        RuleChange::Stick(new) => {
+            let policy = match made {
+                Made::StickinessPolicy(made) => new.created(made),
+                _ => new.created(StickinessPolicyId::default()),
+            };
+            let recent = observed.memory.own.policies.entry(id.clone()).or_default();
+            let before = observed
+                .observed
+                .policies
+                .insert(id.clone(), vec![policy.clone()]);
+            before.into_iter().flatten().for_each(|old| recent.delete(old.id));
+            if !policy.id.is_empty() {
+                recent.write(policy.id.clone(), policy);
+            }
+        }
+        RuleChange::Unstick(policy) => {
+            let recent = observed.memory.own.policies.entry(id.clone()).or_default();
+            recent.delete(policy.id.clone());
+            if let Some(listed) = observed.observed.policies.get_mut(id) {
+                listed.retain(|known| known.id != policy.id);
             }
         }
         RuleChange::Unassign(instances) => {

@@ -18,7 +18,7 @@ use crate::load_balancer::intent::WantedNode;
 use crate::load_balancer::members::Members;
 use crate::load_balancer::objects::{
     Address, AddressState, Firewall, FirewallId, FirewallList, FirewallRule, FirewallRuleId, IngressPort,
-    Neighbour, Network, NewRule, PortRange, Rule,
+    Neighbour, Network, NewRule, PortRange, Rule, StickinessPolicy,
 };
 use crate::load_balancer::observe::failures::Failure;
 use crate::load_balancer::observe::on_the_way::OnTheWay;
@@ -56,6 +56,8 @@ pub(crate) struct Observed {
     pub(crate) going: BTreeSet<FirewallRuleId>,
     /// Members by the ID of their rule.
     pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
+    /// Stickiness policies by the ID of their rule.
+    pub(crate) policies: BTreeMap<RuleId, Vec<StickinessPolicy>>,
     /// All virtual machines.
     pub(crate) instances: Option<Arc<MemberIndex>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
@@ -153,6 +155,8 @@ pub(crate) enum Need {
     Firewall(FirewallId),
     /// The members of a rule.
     Members(RuleId),
+    /// The stickiness policies of a rule.
+    Policies(RuleId),
 }
 
 impl Need {
@@ -281,6 +285,11 @@ impl Observed {
     pub(crate) fn members(&self, rule: &RuleId) -> Result<&BTreeSet<VirtualMachineId>, Unread> {
         known(&self.members, rule, Need::Members)
     }
+
+    /// The stickiness policies of a rule.
+    pub(crate) fn policies(&self, rule: &RuleId) -> Result<&[StickinessPolicy], Unread> {
+        known(&self.policies, rule, Need::Policies).map(Vec::as_slice)
+    }
 }
 
 /// What a reconcile has seen: the facts, and what it remembers of itself.
@@ -317,6 +326,8 @@ pub(crate) enum Fact {
     Unreadable(Need, CloudError),
     /// The members of a rule.
     Members(RuleId, BTreeSet<VirtualMachineId>),
+    /// The stickiness policies of a rule.
+    Policies(RuleId, Vec<StickinessPolicy>),
     /// An item of an ACL list is somebody else's as well by now: this relies on it.
     Needed(Firewall, FirewallRuleId, Vec<Neighbour>),
     /// A port has one firewall rule only: what is there for it has to go first.
@@ -391,6 +402,12 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Unlisted(id, error) => own.close_attempts.failed(&id, &Failure::new(error, true)),
         Fact::Unreadable(need, error) => drop(observed.unreadable.insert(need, error)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
+        Fact::Policies(rule, mut policies) => {
+            if let Some(recent) = own.policies.get(&rule) {
+                recent.lay_over(&mut policies, |policy| &policy.id);
+            }
+            observed.policies.insert(rule, policies);
+        }
         Fact::Needed(list, item, users) => {
             own.made.acl_items.retain(|(_, known)| *known != item);
             for (network, known) in &mut observed.neighbours {

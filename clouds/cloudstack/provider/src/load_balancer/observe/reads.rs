@@ -333,8 +333,10 @@ impl Reads {
             }
             return Err(failure.error.clone());
         }
-        if let Some((_, error)) = seen.observed.unreadable.pop_first() {
-            return Err(error);
+        // A port serves without its policy.
+        let mut unreadable = seen.observed.unreadable.iter();
+        if let Some((_, error)) = unreadable.find(|(need, _)| !matches!(need, Need::Policies(_))) {
+            return Err(error.clone());
         }
         if seen.memory.own.on_the_way.longest(seen.known_addresses()) >= PATIENCE + LOOK {
             return Err(CloudError::transient(format!(
@@ -467,6 +469,12 @@ impl Reads {
                 let failure = format!("error retrieving associated instances of load balancer rule {rule}");
                 let members = saying(&failure, members).await?;
                 Fact::Members(rule.clone(), members)
+            }
+            Need::Policies(rule) => {
+                let policies = self.client.stickiness_policies(rule);
+                let failure = format!("error retrieving stickyness policies of load balancer rule {rule}");
+                let policies = saying(&failure, policies).await?;
+                Fact::Policies(rule.clone(), policies)
             }
         })
     }

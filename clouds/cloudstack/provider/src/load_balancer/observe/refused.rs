@@ -1,12 +1,13 @@
 //! What is in the way where the API says no. It may be what an earlier try made, whose answer was lost.
 
 use bowline_cloud_provider::ServiceKey;
-use bowline_cloudstack_client::{ApiError, Class, Client, RuleQuery};
+use bowline_cloudstack_client::{ApiError, Class, Client, PublicIpId, RuleQuery};
 
 use crate::load_balancer::intent::Identity;
+use crate::load_balancer::names;
 use crate::load_balancer::objects::{FirewallRule, NewRule, Rule, RuleId};
 use crate::load_balancer::observe::learn::Learned;
-use crate::load_balancer::observe::lists::{firewall_of, members_of, rules_of};
+use crate::load_balancer::observe::lists::{firewall_of, members_of};
 use crate::load_balancer::observe::observed::{Fact, Seen, conflict, was_refused};
 use crate::load_balancer::observe::verdict::verdict;
 use crate::load_balancer::observe::wire;
@@ -21,6 +22,7 @@ pub(crate) async fn refused(
     step: &CloudStep,
     error: &ApiError,
 ) -> Learned {
+    let mut there = Vec::new();
     let seen = match (step, error.class) {
         (CloudStep::ChangeRule(rule, RuleChange::Assign(_) | RuleChange::Unassign(_)), Class::Invalid) => {
             other_members(client, observed, &rule.id).await
@@ -35,7 +37,8 @@ pub(crate) async fn refused(
                 true => &identity.leaseweb_name,
                 false => &identity.name,
             };
-            other_rules(client, balancer, observed, new).await
+            there = rules_on(client, &new.address.id).await;
+            other_rules(balancer, observed, new, &there)
         }
         // Only a conflict is a word about what is there. What the API takes from nobody is no reason to close anything.
         (CloudStep::Open(new), Class::Conflict) if !new.at.is_acl() && error.is_rule_conflict() => {
@@ -65,8 +68,7 @@ pub(crate) async fn refused(
     let mut told = verdict(identity, observed, step, error);
     if let CloudStep::CreateRule(new) = step
         && let Learned::Refused(why) | Learned::Held(why) = &mut told
-        && error.is_rule_conflict()
-        && let Some(whose) = who_has_the_port(client, identity, new).await
+        && let Some(whose) = who_has_the_port(identity, new, &there)
     {
         why.reason.push_str(&whose);
     }
@@ -74,10 +76,8 @@ pub(crate) async fn refused(
 }
 
 /// Which rule has the port of a new one, for people. The API tells an ID, if that.
-async fn who_has_the_port(client: &Client, identity: &Identity, new: &NewRule) -> Option<String> {
-    let query = RuleQuery::On(new.address.id.clone());
-    let rules = client.load_balancer_rules(&query).await.ok()?;
-    let mut rules = rules.iter().map(wire::rule);
+fn who_has_the_port(identity: &Identity, new: &NewRule, there: &[Rule]) -> Option<String> {
+    let mut rules = there.iter();
     let rule = rules.find(|rule| rule.at() == new.at() && !identity.is_own_rule(rule))?;
     let owner = identity.owner_of(&rule.name);
     let owner = owner.map_or(String::new(), |owner| {
@@ -87,18 +87,23 @@ async fn who_has_the_port(client: &Client, identity: &Identity, new: &NewRule) -
 }
 
 /// The port may be taken by a rule of the Service itself: one that was not known, or else one for another protocol.
-async fn other_rules(client: &Client, balancer: &str, observed: &Seen, new: &NewRule) -> Option<Fact> {
-    let is_news = |rule: &Rule| {
-        let is_there = rule.address.id == new.address.id && rule.public_port == Some(new.public_port);
-        is_there && observed.rules.iter().all(|known| known.id != rule.id)
+fn other_rules(balancer: &str, observed: &Seen, new: &NewRule, there: &[Rule]) -> Option<Fact> {
+    let is_known = |rule: &Rule| observed.rules.iter().any(|known| known.id == rule.id);
+    let is_news = |rule: &&Rule| {
+        let is_own = names::is_rule(balancer, &rule.name) && !observed.memory.own.rules.is_deleted(&rule.id);
+        is_own && !is_known(rule)
     };
-    if let Ok(mut rules) = rules_of(client, balancer).await {
-        rules.retain(|rule| !observed.memory.own.rules.is_deleted(&rule.id));
-        if rules.iter().any(is_news) {
-            return Some(Fact::Rules(rules));
-        }
+    let news: Vec<Rule> = there.iter().filter(is_news).cloned().collect();
+    if news.iter().any(|rule| rule.public_port == Some(new.public_port)) {
+        return Some(Fact::Rules(observed.rules.iter().cloned().chain(news).collect()));
     }
     conflict(observed, new)
+}
+
+/// The rules on an address, whosever they are; none if they cannot be listed.
+async fn rules_on(client: &Client, address: &PublicIpId) -> Vec<Rule> {
+    let rules = client.load_balancer_rules(&RuleQuery::On(address.clone())).await;
+    rules.unwrap_or_default().iter().map(wire::rule).collect()
 }
 
 /// What a new rule of a firewall conflicts with, if that can be told: something that was not known, or else the rules for the

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::load_balancer::objects::{
     AddressRef, Firewall, FirewallId, FirewallRule, FirewallRuleId, IngressPort, PublicIpId, Rule, RuleId,
-    RuleProtocol,
+    RuleProtocol, StickinessPolicy, StickinessPolicyId,
 };
 use crate::load_balancer::observe::failures::{CloseAttempts, Failure};
 use crate::load_balancer::observe::known::Known;
@@ -51,6 +51,8 @@ pub(crate) struct Remembered {
     pub(crate) rules: Recent<RuleId, Rule>,
     /// What was opened and closed in firewalls.
     pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
+    /// Stickiness policies that were made and deleted, by the ID of their rule.
+    pub(crate) policies: BTreeMap<RuleId, Recent<StickinessPolicyId, StickinessPolicy>>,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
     /// Rules are listed whose address was released, and not looked at for a while: the list may be behind.
@@ -77,14 +79,15 @@ impl Remembered {
     pub(super) fn look_again(&mut self) {
         let before = std::mem::take(self);
         let is_behind = before.written.is_some_and(|since| since.elapsed() < BEHIND);
-        let (rules, firewalls) = match is_behind {
-            true => (before.rules, before.firewalls),
+        let (rules, firewalls, policies) = match is_behind {
+            true => (before.rules, before.firewalls, before.policies),
             false => Default::default(),
         };
         *self = Self {
             written: before.written,
             rules,
             firewalls,
+            policies,
             on_the_way: before.on_the_way,
             made: before.made,
             close_attempts: before.close_attempts.rested(),
@@ -127,6 +130,7 @@ impl Remembered {
             written: before.written,
             rules: before.rules,
             firewalls: before.firewalls,
+            policies: before.policies,
             close_attempts: before.close_attempts.rested(),
             on_the_way: before.on_the_way,
             forwarded: before.forwarded,

@@ -21,6 +21,9 @@ pub(crate) const TRIED: Duration = Duration::from_secs(4);
 /// whoever looks, and should it still end, the server releases the address then.
 pub(crate) const RELEASED: Duration = Duration::from_secs(10);
 
+/// How long nothing else may have come of jobs under way before a new Service shows an address at which some of its ports are served.
+pub(crate) const HANGS: Duration = Duration::from_secs(10);
+
 /// How long the jobs of an earlier sync are waited for that make something. Then it is found as after a restart. Those that
 /// take something away are waited for until they end, because before they begin nothing tells that it goes; the first address of a
 /// Service for as long as one whose job is not known.

@@ -56,7 +56,9 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
             let is_gone = failure.error.kind() == ErrorKind::NotFound;
             (is_gone || is_conflict || failure.error.is_definite(), is_trouble)
         }
-        CloudStep::ChangeRule(_, RuleChange::Update(_)) => (failure.error.is_definite(), is_trouble),
+        CloudStep::ChangeRule(_, RuleChange::Update(_) | RuleChange::Stick(_) | RuleChange::Unstick(_)) => {
+            (failure.error.is_definite(), is_trouble)
+        }
         CloudStep::ChangeRule(..) | CloudStep::Close(_) => (failure.error.is_definite(), false),
     };
     if failure.is_definite && is_refused {

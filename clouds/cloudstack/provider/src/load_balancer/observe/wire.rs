@@ -12,6 +12,7 @@ use crate::load_balancer::objects::{
     Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, IngressPort, Network, PortRange,
     Rule, RuleState,
 };
+use crate::virtual_machines::LB;
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
 fn time(text: &str) -> Option<Timestamp> {
@@ -69,6 +70,7 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
             id: FirewallId::Acl(id.clone()),
             name: list.unwrap_or_default(),
         }),
+        has_router: network.providers(LB).any(|name| name.ends_with("VirtualRouter")),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::load_balancer::intent::{Identity, Port, Wanted};
 use crate::load_balancer::members::Members;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::{Filtering, FirewallId, NewRule, Rule, RuleState};
-use crate::load_balancer::observe::observed::{Need, Unread, is_in_the_way};
+use crate::load_balancer::observe::observed::{Need, Observed, Unread, is_in_the_way};
 use crate::load_balancer::plan::builder::{Builder, Stop};
 use crate::load_balancer::plan::home::Home;
 use crate::load_balancer::plan::members::{self, no_hosts};
@@ -291,16 +291,64 @@ impl<'a> At<'a> {
                 name: (rule.name != name).then_some(name),
             })
         });
+        let sticks = self.sticks(plan, rule);
         // Whatever the API makes of all else, nobody is balanced over who left. But nothing reaches a router before what breaks it
         // is put right.
         let change = match is_broken {
             true => update.or(members),
             false => members.or(update),
         };
+        // Last: all that a rule does is done by then, whatever becomes of it.
+        let change = change.or(sticks);
         if let Some(change) = change {
             plan.cloud(CloudStep::change(rule, change));
         }
         true
+    }
+
+    /// What is to be done about the stickiness policies of a rule, if anything. Whatever cannot be costs the port nothing.
+    fn sticks(self, plan: &mut Builder<'_>, rule: &Rule) -> Option<RuleChange> {
+        let need = Need::Policies(rule.id.clone());
+        if let Some(error) = plan.observed.unreadable.get(&need) {
+            plan.left_out.push(Refusal::new(error.to_string()));
+            return None;
+        }
+        let change = plan.take(self.stickiness(plan.observed, rule)).flatten()?;
+        match plan.held(&CloudStep::change(rule, change.clone())) {
+            Some(why) => {
+                plan.left_out.push(why.clone());
+                None
+            }
+            None => Some(change),
+        }
+    }
+
+    /// The same, as far as policies are known. A new one takes the place of the other.
+    fn stickiness(self, observed: &Observed, rule: &Rule) -> Result<Option<RuleChange>, Unread> {
+        let Wanted {
+            identity, stickiness, ..
+        } = self.wanted;
+        let Some(wanted) = stickiness else {
+            if !identity.claim.is_sticky {
+                return Ok(None);
+            }
+            let mut policies = observed.policies(&rule.id)?.iter();
+            let own = policies.find(|policy| identity.is_own_policy(policy));
+            return Ok(own.cloned().map(RuleChange::Unstick));
+        };
+        if wanted.refusal(&self.home.network).is_some() {
+            return Ok(None);
+        }
+        let policies = observed.policies(&rule.id)?.iter();
+        let policies = policies.filter(|policy| !policy.is_going());
+        let (same, others): (Vec<_>, Vec<_>) = policies.partition(|policy| wanted.is_as(policy));
+        // Beside two the server takes none.
+        let mut surplus = same.iter().skip(1).chain(&others);
+        Ok(match surplus.next() {
+            Some(one) if same.len() + others.len() > 1 => Some(RuleChange::Unstick((*one).clone())),
+            _ if same.is_empty() => Some(RuleChange::Stick(wanted.policy(&self.name()))),
+            _ => None,
+        })
     }
 
     /// What is wrong with the members of a rule.

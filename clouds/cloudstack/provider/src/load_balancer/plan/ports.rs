@@ -2,7 +2,7 @@
 
 use bowline_plan::Impact;
 
-use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::intent::{Port, Wanted};
 use crate::load_balancer::objects::Rule;
 use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::plan::home::Home;
@@ -84,6 +84,29 @@ fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilitie
     }
     let steps = chains.into_iter().flat_map(|(_, steps)| steps);
     steps.for_each(|step| plan.add(step));
+}
+
+/// Whether a port of the balancer is served for certain: by a rule with members, and open.
+pub(super) fn serves_one(plan: &Builder<'_>, wanted: &Wanted, home: &Home) -> bool {
+    let observed = plan.observed;
+    let at = home.network.firewall(&home.address);
+    let is_open = |port: &Port| match &at {
+        Some(at) => {
+            let open = observed.allowing(at, port.ingress());
+            open.is_ok_and(|open| open.iter().any(|rule| !rule.is_going))
+        }
+        None => true,
+    };
+    let carries = |port: &Port| {
+        let mut rules = observed.rules.iter();
+        rules.any(|rule| {
+            let members = observed.members.get(&rule.id);
+            rule.at() == (&home.address, Some(port.port))
+                && !rule.state.is_going()
+                && members.is_some_and(|members| !members.is_empty())
+        })
+    };
+    wanted.ports.iter().any(|port| carries(port) && is_open(port))
 }
 
 /// Takes away what is at the address of the balancer and not wanted any more.

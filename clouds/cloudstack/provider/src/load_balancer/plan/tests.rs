@@ -64,6 +64,7 @@ impl World {
             vpc: None,
             services: ["Lb", "Firewall", "SourceNat"].map(str::to_owned).into(),
             acl: None,
+            has_router: true,
         };
         let observed = Observed {
             abilities: Some(Abilities {

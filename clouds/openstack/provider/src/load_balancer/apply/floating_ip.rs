@@ -4,7 +4,7 @@ use bowline_cloud_provider::{CloudError, spelling};
 use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId};
 
 use crate::load_balancer::intent::settings::Setting;
-use crate::load_balancer::learned::{Learned, Shown, done, shown};
+use crate::load_balancer::learned::{Learned, done, shown};
 use crate::load_balancer::remedies;
 use crate::load_balancer::step::FloatingIpChange;
 
@@ -24,7 +24,7 @@ pub(super) async fn change(
             ..
         } => {
             let attached = client.attach_floating_ip(id, port.as_ref(), fixed.as_deref(), *revision);
-            attached.await.map(|there| shown(Shown::FloatingIp(there)))
+            attached.await.map(shown)
         }
         FloatingIpChange::Delete { id, .. } => client.delete_floating_ip(id).await.map(done),
     };
@@ -50,14 +50,13 @@ async fn create(client: &Client, attempts: &[NewFloatingIp]) -> Result<Learned, 
     };
     for attempt in others {
         match client.create_floating_ip(attempt).await {
-            Ok(created) => return Ok(shown(Shown::FloatingIp(created))),
+            Ok(created) => return Ok(shown(created)),
             // Whether it came to be is not known: another try might make a second one. Where one is there, no place helps.
             Err(error) if error.maybe_applied() || error.is_associated() => return Err(error),
             Err(error) => tell_failed_attempt(attempt, &error),
         }
     }
-    let created = client.create_floating_ip(last).await?;
-    Ok(shown(Shown::FloatingIp(created)))
+    client.create_floating_ip(last).await.map(shown)
 }
 
 fn tell_failed_attempt(attempt: &NewFloatingIp, error: &ApiError) {
@@ -71,7 +70,7 @@ async fn changed(client: &Client, address: &str, before: Option<u64>) -> Result<
         Some(now) if now.revision_number == before => Err(CloudError::transient(format!(
             "Neutron says that floating IP {address} was changed, and does not show how: it is looked at again"
         ))),
-        Some(now) => Ok(shown(Shown::FloatingIp(now))),
+        Some(now) => Ok(shown(now)),
         None => Ok(Learned::Done(None)),
     }
 }
@@ -96,7 +95,5 @@ async fn present(client: &Client, port: &PortId, fixed: Option<&str>) -> Result<
             "Neutron says that a floating IP leads to port {port} already, and shows none: it is looked for again. If that goes on, the floating IP belongs to another project, and whoever runs that has to take it away"
         ))
     };
-    found
-        .map(|there| shown(Shown::FloatingIp(there)))
-        .ok_or_else(hidden)
+    found.map(shown).ok_or_else(hidden)
 }

@@ -28,6 +28,7 @@ fn identity() -> Identity {
         shares_address: false,
         going: Vec::new(),
         is_published: false,
+        shown: Vec::new(),
         keeps_floating_ip: false,
         options: Arc::new(LoadBalancerOptions {
             former_clusters: vec!["former".into()],

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::k8s::ServiceSpec;
 
+use super::settings::{Place, Setting};
 use super::{Port, Protocol};
 use crate::load_balancer::annotations as keys;
 
@@ -51,13 +52,13 @@ pub(super) fn shared_listener(ports: &[Port]) -> Option<String> {
 }
 
 /// Why TLS cannot end at the load balancer for all ports: every listener would be one that ends TLS, which goes over TCP.
-pub(super) fn without_tls(ports: &[Port], is_annotated: bool) -> Option<String> {
+pub(super) fn without_tls(ports: &[Port], tls: &Setting) -> Option<String> {
     let port = ports.iter().find(|port| port.protocol != Protocol::Tcp)?;
     let key = keys::TLS.key;
-    let origin = origin_of_tls(is_annotated);
-    let remedy = match is_annotated {
-        true => "take the annotation off".to_owned(),
-        false => format!("set {key}: \"\" on this one"),
+    let origin = &tls.origin;
+    let remedy = match tls.place {
+        Place::Annotation => "take the annotation off".to_owned(),
+        _ => format!("set {key}: \"\" on this one"),
     };
     let protocol = match port.protocol {
         Protocol::Tcp => "TCP",
@@ -68,12 +69,4 @@ pub(super) fn without_tls(ports: &[Port], is_annotated: bool) -> Option<String> 
         "port {}/{protocol} cannot be balanced with {origin}: TLS can end at the load balancer for TCP ports only; give the other ports a Service of their own, or {remedy}",
         port.port
     ))
-}
-
-/// What the reference of a certificate is written in.
-pub(super) fn origin_of_tls(is_annotated: bool) -> String {
-    match is_annotated {
-        true => format!("annotation {}", keys::TLS.key),
-        false => "default-tls-container-ref of [LoadBalancer] in cloud.conf".to_owned(),
-    }
 }

@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::{Service, ServiceSpec};
 use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts, spelling};
-use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
+use bowline_openstack_client::{
+    KeyKind, ListenerAttributes, LoadBalancerId, MonitorType, NewMonitor, PoolProtocol,
+};
 use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::namesakes::{self, Namesakes};
-use super::settings::{Bars, Flaw};
+use super::settings::{Bars, Flaw, Setting, seconds};
 use super::{
-    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Publish,
-    Sources, Tagging, TlsKey, TlsWish, VipWish, Wanted, notes, ports, settings,
+    FloatingWish, Identity, Intent, ListenerSettings, PoolSettings, Publish, Sources, Tagging, TlsKey,
+    TlsWish, VipWish, Wanted, notes, ports, settings,
 };
-use crate::config::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions};
 use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::{Family, NodeFilter};
 use crate::load_balancer::names;
@@ -97,6 +99,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         recorded_address,
         is_deleted: service.metadata.deletion_timestamp.is_some(),
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
+        shown: facts::published_addresses(service),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
         added_tags: listed_tags(service, &keys::ADDED_TAGS),
         tagging: tagged.map(tagging).collect(),
@@ -175,26 +178,32 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         ));
     }
     let sources = sources(service, spec, families.first().copied(), problems);
-    let tls = tls(&reader, &options, problems);
-    problems.extend(if tls.is_some() {
-        ports::without_tls(&ports, reader.given(&keys::TLS).is_some())
+    let settings = settings::settings(&reader, named, &options, spec);
+    let said = |entry| settings::find(&settings, entry).map(|setting| setting.value.as_str());
+    let tls_setting = settings::find(&settings, &keys::TLS);
+    let tls = tls_setting.map(|setting| tls(setting, &options, problems));
+    problems.extend(if let Some(setting) = tls_setting {
+        ports::without_tls(&ports, setting)
     } else if forwards_for {
         ports::shared_listener(&ports)
     } else {
         None
     });
-    let member_subnet = placed(
-        &reader,
-        &keys::MEMBER_SUBNET,
-        [&class.placement.member_subnet, &options.placement.member_subnet],
-    );
+    let member_subnet = said(&keys::MEMBER_SUBNET).map(Into::into);
+    let method = said(&keys::LB_METHOD).filter(|method| !method.is_empty());
     let selector = reader
         .text(&keys::NODE_SELECTOR, &options.node_selector)
         .to_owned();
     let filter = NodeFilter::parse(&selector);
     let is_monitored_by_service = reader.given(&keys::MONITOR).is_some();
     let mut wanted = Wanted {
-        vip: vip(&reader, &class.placement, &options),
+        vip: VipWish {
+            network: said(&keys::NETWORK).map(Into::into),
+            subnet: said(&keys::SUBNET).map(Into::into),
+            port: said(&keys::PORT).map(Into::into),
+            flavor: said(&keys::FLAVOR).map(str::to_owned),
+            zone: said(&keys::ZONE).map(str::to_owned),
+        },
         member_subnet: member_subnet.or_else(|| options.placement.subnet.clone()),
         is_internal,
         address: spec
@@ -205,17 +214,20 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         families,
         ports,
         pool: PoolSettings {
-            method: given(&reader, &keys::LB_METHOD).unwrap_or_else(|| options.method.clone()),
+            method: method.unwrap_or(&options.method).to_owned(),
             is_sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
             proxy: proxy.clone(),
         },
-        publish: publish(&reader, proxy.is_some(), &options),
+        publish: publish(said(&keys::HOSTNAME), proxy.is_some(), &options),
         listener: ListenerSettings {
-            connection_limit: reader.number(&keys::CONNECTION_LIMIT, -1),
-            timeout_client_data_ms: reader.number(&keys::TIMEOUT_CLIENT_DATA, 50_000),
-            timeout_member_connect_ms: reader.number(&keys::TIMEOUT_MEMBER_CONNECT, 5_000),
-            timeout_member_data_ms: reader.number(&keys::TIMEOUT_MEMBER_DATA, 50_000),
-            timeout_tcp_inspect_ms: reader.number(&keys::TIMEOUT_TCP_INSPECT, 0),
+            limits: ListenerAttributes {
+                connection_limit: Some(reader.number(&keys::CONNECTION_LIMIT, -1)),
+                timeout_client_data: Some(reader.number(&keys::TIMEOUT_CLIENT_DATA, 50_000)),
+                timeout_member_connect: Some(reader.number(&keys::TIMEOUT_MEMBER_CONNECT, 5_000)),
+                timeout_member_data: Some(reader.number(&keys::TIMEOUT_MEMBER_DATA, 50_000)),
+                timeout_tcp_inspect: Some(reader.number(&keys::TIMEOUT_TCP_INSPECT, 0)),
+                ..ListenerAttributes::default()
+            },
             forwards_for,
             tls,
             sources,
@@ -236,16 +248,13 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         all_nodes: Arc::clone(&facts.nodes),
         identity,
         notes: Vec::new(),
-        settings: settings::settings(&reader, named, &options, spec),
+        settings,
         flaws: Vec::new(),
     };
     wanted.flaws = settings::flaws(&wanted.settings, wanted.family(), wanted.monitor.is_some());
-    if let Some((port, elder)) = wanted
-        .vip
-        .on_service
-        .port
-        .as_ref()
-        .and_then(|port| Some((port, namesakes::elder_on(facts, port)?)))
+    let port = wanted.vip.port.as_ref();
+    if let Some((port, elder)) =
+        port.and_then(|port| Some((port, namesakes::elder_on(facts, port.as_str())?)))
     {
         wanted.flaws.push(Flaw {
             what: keys::PORT.key,
@@ -271,62 +280,20 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
     wanted
 }
 
-/// An ID: the annotation's, else the first one of these.
-fn placed<Id: Clone + From<String>>(
-    reader: &Reader<'_>,
-    spec: &AnnotationSpec,
-    others: [&Option<Id>; 2],
-) -> Option<Id> {
-    match reader.given(spec) {
-        Some(text) => non_empty(text).map(Id::from),
-        None => others.into_iter().flatten().next().cloned(),
-    }
-}
-
-/// Where the load balancer has its address, and what it is made of.
-fn vip(reader: &Reader<'_>, class: &PlacementOptions, options: &LoadBalancerOptions) -> VipWish {
-    let option = &options.placement;
-    let port = given(reader, &keys::PORT);
-    // A given port is somewhere, whatever the class says.
-    let (network, subnet) = match port {
-        None => (&class.network, &class.subnet),
-        Some(_) => (&None, &None),
-    };
-    VipWish {
-        network: placed(reader, &keys::NETWORK, [&class.network, &option.network]),
-        subnet: placed(reader, &keys::SUBNET, [&class.subnet, &option.subnet]),
-        port: port.clone().map(Into::into),
-        flavor: non_empty(reader.text(&keys::FLAVOR, options.flavor.as_deref().unwrap_or_default())),
-        zone: non_empty(reader.text(&keys::ZONE, options.zone.as_deref().unwrap_or_default())),
-        on_service: OnService {
-            network: placed(reader, &keys::NETWORK, [network, &None]).map(|id| id.to_string()),
-            subnet: placed(reader, &keys::SUBNET, [subnet, &None]).map(|id| id.to_string()),
-            port,
-            flavor: given(reader, &keys::FLAVOR),
-            zone: given(reader, &keys::ZONE),
-        },
-    }
-}
-
 /// What the status shows.
-fn publish(reader: &Reader<'_>, is_proxied: bool, options: &LoadBalancerOptions) -> Publish {
-    let hostname = reader.text(&keys::HOSTNAME, "");
+fn publish(hostname: Option<&str>, is_proxied: bool, options: &LoadBalancerOptions) -> Publish {
     match (hostname, is_proxied) {
-        ("", true) if options.has_ingress_hostname => Publish::AddressAsHostname {
+        (None, true) if options.has_ingress_hostname => Publish::AddressAsHostname {
             suffix: options.ingress_hostname_suffix.clone(),
         },
-        ("", true) => Publish::Address(IpMode::Proxy),
-        ("", false) => Publish::Address(IpMode::Vip),
-        (hostname, _) => Publish::Hostname(hostname.to_owned()),
+        (None, true) => Publish::Address(IpMode::Proxy),
+        (None, false) => Publish::Address(IpMode::Vip),
+        (Some(hostname), _) => Publish::Hostname(hostname.to_owned()),
     }
 }
 
 fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn given(reader: &Reader<'_>, spec: &AnnotationSpec) -> Option<String> {
-    reader.given(spec).and_then(non_empty)
 }
 
 fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<String>) -> ClassOptions {
@@ -429,28 +396,23 @@ fn wished_floating(
     FloatingWish { network, subnet }
 }
 
-fn tls(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<String>) -> Option<TlsWish> {
-    let reference = reader.text(&keys::TLS, options.tls_container.as_deref().unwrap_or_default());
-    if reference.is_empty() {
-        return None;
+fn tls(setting: &Setting, options: &LoadBalancerOptions, problems: &mut Vec<String>) -> TlsWish {
+    let Setting {
+        value: reference,
+        origin,
+        ..
+    } = setting;
+    let is_asked_for = options.container_store == "barbican";
+    let key = key_of(reference).filter(|_| is_asked_for);
+    if is_asked_for && key.is_none() {
+        problems.push(format!(
+            "failed to parse TLS container reference `{reference}`: it must end in containers/ID or secrets/ID ({origin})"
+        ));
     }
-    let key = match options.container_store {
-        ContainerStore::External => None,
-        ContainerStore::Barbican => {
-            let key = key_of(reference);
-            if key.is_none() {
-                let origin = ports::origin_of_tls(reader.given(&keys::TLS).is_some());
-                problems.push(format!(
-                    "failed to parse TLS container reference `{reference}`: it must end in containers/ID or secrets/ID ({origin})"
-                ));
-            }
-            key
-        }
-    };
-    Some(TlsWish {
-        reference: reference.to_owned(),
+    TlsWish {
+        reference: reference.clone(),
         key,
-    })
+    }
 }
 
 /// The last two parts of a reference's path: the kind and the id.
@@ -467,13 +429,18 @@ fn key_of(reference: &str) -> Option<TlsKey> {
     })
 }
 
-fn monitor(reader: &mut Reader<'_>, options: &LoadBalancerOptions) -> Option<MonitorSettings> {
+fn monitor(reader: &mut Reader<'_>, options: &LoadBalancerOptions) -> Option<NewMonitor> {
     let option = &options.monitor;
-    let settings = MonitorSettings {
-        delay_s: reader.number(&keys::MONITOR_DELAY, option.delay_s),
-        timeout_s: reader.number(&keys::MONITOR_TIMEOUT, option.timeout_s),
-        max_retries: reader.number(&keys::MONITOR_MAX_RETRIES, option.max_retries),
-        max_retries_down: reader.number(&keys::MONITOR_MAX_RETRIES_DOWN, option.max_retries_down),
+    let settings = NewMonitor {
+        delay: reader.number(&keys::MONITOR_DELAY, seconds(option.delay)),
+        timeout: reader.number(&keys::MONITOR_TIMEOUT, seconds(option.timeout)),
+        max_retries: reader.number(&keys::MONITOR_MAX_RETRIES, option.max_retries.into()),
+        max_retries_down: reader.number(&keys::MONITOR_MAX_RETRIES_DOWN, option.max_retries_down.into()),
+        // Each port has its own.
+        pool_id: None,
+        name: String::new(),
+        kind: MonitorType::Tcp,
+        http: None,
     };
     reader.flag(&keys::MONITOR, option.is_wanted).then_some(settings)
 }

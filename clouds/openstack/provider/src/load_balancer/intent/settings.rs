@@ -1,11 +1,12 @@
 //! Where the settings of a Service come from, as a person would look for them, and which of them nobody can keep to.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use bowline_cloud_provider::k8s::ServiceSpec;
 use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
 
-use crate::config::{ClassOptions, FloatingOptions, LoadBalancerOptions, PlacementOptions};
+use crate::config::{ClassOptions, LoadBalancerOptions, Section as _};
 use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::Family;
 
@@ -27,6 +28,22 @@ pub(crate) struct Setting {
     pub(crate) origin: String,
     /// As it is written.
     pub(crate) value: String,
+    /// What kind of place that is.
+    pub(crate) place: Place,
+}
+
+/// What says a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Annotation,
+    Class,
+    /// `cloud.conf` for all Services, or the Service's `spec`.
+    Other,
+}
+
+/// The setting of an annotation, if anything is said.
+pub(super) fn find<'a>(settings: &'a [Setting], entry: &AnnotationSpec) -> Option<&'a Setting> {
+    settings.iter().find(|setting| setting.what == entry.key)
 }
 
 /// A setting that cannot be kept to, whatever the cloud is like.
@@ -97,6 +114,7 @@ pub(super) fn settings(
             what,
             origin: origin.to_owned(),
             value,
+            place: Place::Other,
         }));
     };
     field(ADDRESS, ADDRESS, spec.load_balancer_ip.clone());
@@ -114,26 +132,31 @@ fn setting(
     class: Class<'_>,
     options: &LoadBalancerOptions,
 ) -> Option<Setting> {
-    let option_name = entry.default.strip_prefix("[LoadBalancer] ");
+    let option = entry.default.strip_prefix("[LoadBalancer] ");
     let annotated = || {
         let value = reader.given(entry)?;
-        Some((format!("annotation {}", entry.key), value.to_owned()))
+        Some((
+            Place::Annotation,
+            format!("annotation {}", entry.key),
+            value.to_owned(),
+        ))
     };
     let of_class = || {
         let (name, class) = class?;
-        let value = placed(entry, &class.placement, &class.floating)?;
-        let option = option_name.unwrap_or_default();
-        Some((
-            format!("{option} of [LoadBalancerClass \"{name}\"] in cloud.conf"),
-            value,
-        ))
+        let value = class.value_of(option?).filter(|value| !value.is_empty())?;
+        let origin = format!("{} of [LoadBalancerClass \"{name}\"] in cloud.conf", option?);
+        Some((Place::Class, origin, value))
     };
     let of_file = || {
-        let value = configured(entry, options)?;
-        let option = option_name.unwrap_or_default();
-        Some((format!("{option} of [LoadBalancer] in cloud.conf"), value))
+        let value = match entry.key {
+            key if key == keys::MONITOR_DELAY.key => seconds(options.monitor.delay).to_string(),
+            key if key == keys::MONITOR_TIMEOUT.key => seconds(options.monitor.timeout).to_string(),
+            _ => options.value_of(option?)?,
+        };
+        let origin = format!("{} of [LoadBalancer] in cloud.conf", option?);
+        Some((Place::Other, origin, value))
     };
-    let (origin, value) = if is_floating(entry) {
+    let (place, origin, value) = if is_floating(entry) {
         of_class().or_else(annotated).or_else(of_file)?
     } else {
         annotated().or_else(of_class).or_else(of_file)?
@@ -144,6 +167,7 @@ fn setting(
         what: entry.key,
         origin,
         value,
+        place,
     })
 }
 
@@ -158,38 +182,9 @@ fn is_floating(entry: &AnnotationSpec) -> bool {
     .contains(&entry.key)
 }
 
-/// What the section of a class, or `[LoadBalancer]`, says about places.
-fn placed(
-    entry: &AnnotationSpec,
-    placement: &PlacementOptions,
-    floating: &FloatingOptions,
-) -> Option<String> {
-    let text = |id: Option<&str>| id.map(str::to_owned);
-    match entry.key {
-        key if key == keys::NETWORK.key => text(placement.network.as_ref().map(|id| id.as_str())),
-        key if key == keys::SUBNET.key => text(placement.subnet.as_ref().map(|id| id.as_str())),
-        key if key == keys::MEMBER_SUBNET.key => text(placement.member_subnet.as_ref().map(|id| id.as_str())),
-        key if key == keys::FLOATING_NETWORK.key => text(floating.network.as_ref().map(|id| id.as_str())),
-        key if key == keys::FLOATING_SUBNET_ID.key => text(floating.subnet.as_ref().map(|id| id.as_str())),
-        key if key == keys::FLOATING_SUBNET.key => floating.subnet_name.clone(),
-        key if key == keys::FLOATING_SUBNET_TAGS.key => floating.subnet_tags.clone(),
-        _ => None,
-    }
-}
-
-fn configured(entry: &AnnotationSpec, options: &LoadBalancerOptions) -> Option<String> {
-    let monitor = &options.monitor;
-    match entry.key {
-        key if key == keys::TLS.key => options.tls_container.clone(),
-        key if key == keys::LB_METHOD.key => Some(options.method.clone()),
-        key if key == keys::FLAVOR.key => options.flavor.clone(),
-        key if key == keys::ZONE.key => options.zone.clone(),
-        key if key == keys::MONITOR_DELAY.key => Some(monitor.delay_s.to_string()),
-        key if key == keys::MONITOR_TIMEOUT.key => Some(monitor.timeout_s.to_string()),
-        key if key == keys::MONITOR_MAX_RETRIES.key => Some(monitor.max_retries.to_string()),
-        key if key == keys::MONITOR_MAX_RETRIES_DOWN.key => Some(monitor.max_retries_down.to_string()),
-        _ => placed(entry, &options.placement, &options.floating),
-    }
+/// As Octavia takes times: in whole seconds.
+pub(super) fn seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// What is wrong with the settings of a Service.
@@ -201,7 +196,9 @@ pub(super) fn flaws(settings: &[Setting], family: Option<Family>, has_monitor: b
 }
 
 fn flaw(setting: &Setting, family: Option<Family>, has_monitor: bool) -> Option<Flaw> {
-    let Setting { what, origin, value } = setting;
+    let Setting {
+        what, origin, value, ..
+    } = setting;
     let (allowed, bars) = if *what == ADDRESS {
         (fault_of_address(family, value)?, Bars::Creation)
     } else {

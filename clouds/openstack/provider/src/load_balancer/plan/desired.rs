@@ -74,8 +74,9 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
     let name = &wanted.identity.name;
     let of = |(index, port): (usize, &Port)| {
         let protocol = listener_protocol(wanted, port);
-        let monitor = monitor(wanted, features, port);
-        let is_http = monitor.as_ref().is_some_and(|kind| *kind == MonitorType::Http);
+        let kind = kind_of_monitor(wanted, features, port);
+        let monitor = wanted.monitor.as_ref();
+        let is_http = monitor.is_some() && kind == MonitorType::Http;
         let monitor_port = wanted.health_check_port.filter(|_| is_http);
         let (members, drained) = members_of(wanted, port, monitor_port, subnets);
         DesiredPort {
@@ -93,7 +94,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
             },
             members,
             drained,
-            monitor: monitor.map(|kind| new_monitor(wanted, names::monitor(index, name), kind)),
+            monitor: monitor.map(|common| new_monitor(common, names::monitor(index, name), kind)),
             listener: NewListener {
                 loadbalancer_id: None,
                 name: names::listener(index, name),
@@ -152,21 +153,23 @@ fn attributes(wanted: &Wanted, features: Features, subnets: &MemberSubnets) -> L
         // Everybody, at both addresses.
         sources = vec![Ipv4Net::default().into(), Ipv6Net::default().into()];
     }
-    let timeout = |ms| features.timeouts.then_some(ms);
+    let limits = match features.timeouts {
+        true => settings.limits.clone(),
+        false => ListenerAttributes {
+            connection_limit: settings.limits.connection_limit,
+            ..ListenerAttributes::default()
+        },
+    };
     ListenerAttributes {
         tags: features.tags.then(|| marked(wanted, &wanted.tags.listener)),
-        connection_limit: Some(settings.connection_limit),
         insert_headers: settings
             .forwards_for
             .then(|| BTreeMap::from([(FORWARDED_FOR.to_owned(), "true".to_owned())])),
         default_tls_container_ref: settings.tls.as_ref().map(|tls| tls.reference.clone()),
-        timeout_client_data: timeout(settings.timeout_client_data_ms),
-        timeout_member_connect: timeout(settings.timeout_member_connect_ms),
-        timeout_member_data: timeout(settings.timeout_member_data_ms),
-        timeout_tcp_inspect: timeout(settings.timeout_tcp_inspect_ms),
         allowed_cidrs: features
             .allowed_cidrs
             .then(|| sources.iter().map(ToString::to_string).collect()),
+        ..limits
     }
 }
 
@@ -176,27 +179,21 @@ pub(super) fn marked(wanted: &Wanted, tags: &[String]) -> Vec<String> {
     mark.chain(tags).cloned().collect()
 }
 
-/// How a port's members are probed; `None` if they are not.
-fn monitor(wanted: &Wanted, features: Features, port: &Port) -> Option<MonitorType> {
-    wanted.monitor.as_ref()?;
+/// How a port's members are probed, of what all monitors have in common.
+fn kind_of_monitor(wanted: &Wanted, features: Features, port: &Port) -> MonitorType {
     let may_be_http = match port.protocol {
         Protocol::Udp => features.http_monitors_of_udp,
         Protocol::Tcp | Protocol::Sctp => features.http_monitors,
     };
-    if wanted.health_check_port.is_some() && may_be_http {
-        return Some(MonitorType::Http);
-    }
-    Some(match port.protocol {
+    match port.protocol {
+        _ if wanted.health_check_port.is_some() && may_be_http => MonitorType::Http,
         Protocol::Tcp => MonitorType::Tcp,
         Protocol::Udp => MonitorType::UdpConnect,
         Protocol::Sctp => MonitorType::Sctp,
-    })
+    }
 }
 
-fn new_monitor(wanted: &Wanted, name: String, kind: MonitorType) -> NewMonitor {
-    let settings = wanted.monitor.as_ref();
-    let number =
-        |of: fn(&crate::load_balancer::intent::MonitorSettings) -> i64| settings.map(of).unwrap_or_default();
+fn new_monitor(common: &NewMonitor, name: String, kind: MonitorType) -> NewMonitor {
     // Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
     let http = (kind == MonitorType::Http).then(|| NewMonitorHttp {
         url_path: "/healthz".to_owned(),
@@ -204,14 +201,10 @@ fn new_monitor(wanted: &Wanted, name: String, kind: MonitorType) -> NewMonitor {
         expected_codes: "200".to_owned(),
     });
     NewMonitor {
-        pool_id: None,
         name,
         kind,
-        delay: number(|settings| settings.delay_s),
-        timeout: number(|settings| settings.timeout_s),
-        max_retries: number(|settings| settings.max_retries),
-        max_retries_down: number(|settings| settings.max_retries_down),
         http,
+        ..common.clone()
     }
 }
 

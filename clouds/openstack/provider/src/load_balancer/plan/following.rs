@@ -1,12 +1,13 @@
 //! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Note, Refusal, RefusedBy, Step as _};
+use bowline_plan::{Note, Refusal};
 
+use super::Existing;
+use super::groups::{self, Groups};
 use super::next::{Next, apply};
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
-use super::{Existing, groups};
 use crate::load_balancer::intent::Port;
 use crate::load_balancer::observed::is_pending;
 use crate::load_balancer::plan::placement;
@@ -28,57 +29,6 @@ impl<'a> Existing<'a> {
         // The group of a Service that is to leave another load balancer lets that one in.
         let steps = self.of_group(&mut notes).ok().filter(|_| plan.serves())?;
         (!steps.is_empty()).then(|| apply(steps))
-    }
-
-    /// Why a port is not served as it shall be, though everything else is: its pool or its listener failed, and Octavia
-    /// could not mend it.
-    pub(super) fn unmended(&self) -> Option<Refusal> {
-        let refusal = Refusal::new(self.plan_of_parts()?.unmended()?).by(RefusedBy::Failure);
-        Some(refusal.with_remedy(
-            "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
-        ))
-    }
-
-    /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.
-    pub(super) fn untaken(&self) -> Option<Refusal> {
-        let plan = self.plan_of_parts()?;
-        let refused = plan.refused().cloned();
-        let mut all = refused.chain(plan.reverted().map(|change| self.reverted(change)));
-        let first = all.next()?;
-        let more = match all.count() {
-            0 => return Some(first),
-            1 => "another change".to_owned(),
-            others => format!("{others} more changes"),
-        };
-        let reason = format!("{} (and so for {more})", first.reason);
-        Some(Refusal { reason, ..first })
-    }
-
-    /// Why it is not known whether all parts are as they shall be, though everything that is known is.
-    pub(super) fn unread(&self) -> Option<Refusal> {
-        let why = self.plan_of_parts()?.unread()?;
-        let text = format!("{why}; what else the load balancer has follows the Service");
-        Some(Refusal::new(text).with_remedy("Bowline reads them again from time to time"))
-    }
-
-    pub(super) fn reverted(&self, change: PartChange) -> Refusal {
-        let step = CloudStep::Part {
-            balancer: self.balancer.id.clone(),
-            change,
-        };
-        let refusal = Refusal::new(format!(
-            "Octavia answered {}, and {} is not as Bowline wrote it",
-            step.label(),
-            step.object()
-        ));
-        refusal.with_remedy(
-            "set what the load balancer's provider can keep; it is tried again from time to time",
-        )
-    }
-
-    /// Why a pool that is not wanted any more stays, though everything else is as it shall be: an L7 policy names it.
-    pub(super) fn barred(&self) -> Option<Refusal> {
-        self.plan_of_parts()?.barred().cloned()
     }
 
     /// What decides about the parts of a load balancer that takes changes.
@@ -129,11 +79,21 @@ impl<'a> Existing<'a> {
 
     /// What the security group has to open before the load balancer's parts change.
     fn opening(&self) -> Vec<CloudStep> {
+        let changes = self.groups().missing_rules();
+        changes.into_iter().map(CloudStep::Group).collect()
+    }
+
+    fn groups(&self) -> Groups<'_> {
         let there = Some((self.balancer, self.role));
         let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
-        let is_ovn = self.features.is_ovn;
-        let changes = groups::missing_rules(self.wanted, self.seen, &subnets, &self.served_ports(), is_ovn);
-        changes.into_iter().map(CloudStep::Group).collect()
+        Groups {
+            wanted: self.wanted,
+            seen: self.seen,
+            seats: groups::seats(self.wanted, &subnets),
+            subnets,
+            served: self.served_ports(),
+            is_ovn: self.features.is_ovn,
+        }
     }
 
     pub(super) fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
@@ -141,18 +101,14 @@ impl<'a> Existing<'a> {
         if is_managed {
             let _ = (self.seen.ports(), self.seen.subnets()); // read beside the groups
         }
-        let subnets =
-            placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
-        let seats = groups::seats(self.wanted, &subnets);
-        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets, &seats));
-        notes.extend(groups::shared_address_note(self.wanted, &subnets));
-        notes.extend(groups::left_out_note(&seats).filter(|_| is_managed));
+        let groups = self.groups();
+        notes.extend(groups.elsewhere_note());
+        notes.extend(groups.shared_address_note());
+        notes.extend(groups.left_out_note());
         // To switch the option off cleans up; what this reconcile created has nothing to clean up.
         if !is_managed && self.seen.memory.own.created.as_ref() == Some(&self.balancer.id) {
             return Ok(Vec::new());
         }
-        let (served, is_ovn) = (self.served_ports(), self.features.is_ovn);
-        let changes = groups::next(self.wanted, self.seen, &subnets, &served, &seats, is_ovn)?;
-        Ok(changes.into_iter().map(CloudStep::Group).collect())
+        Ok(groups.next()?.into_iter().map(CloudStep::Group).collect())
     }
 }

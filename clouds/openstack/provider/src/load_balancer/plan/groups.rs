@@ -21,42 +21,252 @@ use crate::messages::{NODES_ELSEWHERE, NODES_LEFT_OUT, NODES_SHARE_ADDRESS};
 
 mod twins;
 
-/// The writes of the next wave; none if all is as it shall be. The node ports of these `served` ports of the Service are opened.
-///
-/// A group whose rules are refused is on the ports all the same: what it opens works.
-pub(super) fn next(
-    wanted: &Wanted,
-    seen: &View<'_>,
-    subnets: &MemberSubnets,
-    served: &[&Served],
-    seats: &Seats,
-    is_ovn: bool,
-) -> Result<Vec<GroupChange>, Refusal> {
-    let identity = &wanted.identity;
-    if !identity.options.manages_security_groups {
-        return held_back(seen, removal(identity, seen));
-    }
-    let twins::Own { kept, surplus } = twins::of(identity, seen)?;
-    let Some(there) = kept else {
-        let create = GroupChange::Create {
-            new: NewSecurityGroup {
-                name: names::security_group(&identity.uid, &identity.service),
-                description: names::security_group_description(&identity.cluster, &identity.service),
-            },
+/// What decides about the security group of a wanted load balancer.
+pub(super) struct Groups<'a> {
+    pub(super) wanted: &'a Wanted,
+    pub(super) seen: &'a View<'a>,
+    pub(super) subnets: MemberSubnets,
+    pub(super) seats: Seats,
+    /// The ports of the Service whose node ports are opened.
+    pub(super) served: Vec<&'a Served>,
+    pub(super) is_ovn: bool,
+}
+
+impl Groups<'_> {
+    /// The writes of the next wave; none if all is as it shall be.
+    ///
+    /// A group whose rules are refused is on the ports all the same: what it opens works.
+    pub(super) fn next(&self) -> Result<Vec<GroupChange>, Refusal> {
+        let (identity, seen) = (&self.wanted.identity, self.seen);
+        if !identity.options.manages_security_groups {
+            return held_back(seen, removal(identity, seen));
+        }
+        let twins::Own { kept, surplus } = twins::of(identity, seen)?;
+        let Some(there) = kept else {
+            let create = GroupChange::Create {
+                new: NewSecurityGroup {
+                    name: names::security_group(&identity.uid, &identity.service),
+                    description: names::security_group_description(&identity.cluster, &identity.service),
+                },
+            };
+            return held_back(seen, vec![create]);
         };
-        return held_back(seen, vec![create]);
-    };
-    let Changes {
-        opening,
-        closing,
-        refused,
-    } = changes(wanted, seen, there, (subnets, served), seats, is_ovn)?;
-    match refused {
-        _ if !opening.is_empty() => Ok(opening),
-        _ if !closing.is_empty() => Ok(closing),
-        Some(refused) => Err(refused),
-        // What the others open is open by now.
-        None => held_back(seen, without(&surplus, seen)),
+        let Changes {
+            opening,
+            closing,
+            refused,
+        } = self.changes(there)?;
+        match refused {
+            _ if !opening.is_empty() => Ok(opening),
+            _ if !closing.is_empty() => Ok(closing),
+            Some(refused) => Err(refused),
+            // What the others open is open by now.
+            None => held_back(seen, without(&surplus, seen)),
+        }
+    }
+
+    /// Missing rules of a group that is there: node ports are opened before the load balancer's parts change, and closed after
+    /// that. Ports get the group only then: all Services write those of a new node, one after the other, and members come first.
+    pub(super) fn missing_rules(&self) -> Vec<GroupChange> {
+        let identity = &self.wanted.identity;
+        if !identity.options.manages_security_groups {
+            return Vec::new();
+        }
+        let kept = twins::of(identity, self.seen).ok().and_then(|own| own.kept);
+        let rules = kept.and_then(|there| self.rules(there).ok());
+        rules.map_or_else(Vec::new, |(opening, _)| split(self.seen, opening).0)
+    }
+
+    fn changes(&self, there: &SecurityGroup) -> Result<Changes, Refusal> {
+        let (missing, mut closing) = self.rules(there)?;
+        if self.wanted.is_unclear() {
+            closing.clear(); // a source that cannot be read may be what they let in
+        }
+        let (mut opening, mut refused) = split(self.seen, missing);
+        // What is open stays so as long as not all is that shall be, unless a rule that nobody needs makes room.
+        if refused.as_ref().is_some_and(|why| !why.is_limit) {
+            closing.clear();
+        }
+        let (joining, leaving) = self.ports(&there.id);
+        for (all, more) in [(&mut opening, joining), (&mut closing, leaving)] {
+            let (more, why) = split(self.seen, more);
+            all.extend(more);
+            refused = refused.or(why);
+        }
+        Ok(Changes {
+            opening,
+            closing,
+            refused,
+        })
+    }
+
+    /// Missing rules, and those that are too many.
+    fn rules(&self, there: &SecurityGroup) -> Result<(Vec<GroupChange>, Vec<GroupChange>), Refusal> {
+        let Self { wanted, seen, .. } = self;
+        let listed = seen.subnets();
+        let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
+            let subnet = listed.iter().find(|subnet| subnet.id == *id);
+            let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
+            cidr.parse().map_err(|_| {
+                Refusal::new(format!(
+                    "failed to find subnet {id} of the load balancer's members"
+                ))
+                .with_remedy(MEMBER_SUBNET)
+            })
+        };
+        let networks: Vec<IpNet> = self
+            .subnets
+            .ids()
+            .iter()
+            .map(network_of)
+            .collect::<Result<_, _>>()?;
+        if networks.is_empty() {
+            return Err(Refusal::new(format!(
+                "the subnet of the members of Service {} is not known, so nothing can be opened for them",
+                wanted.identity.service
+            ))
+            .with_remedy(MEMBER_SUBNET));
+        }
+        let node_ports: Vec<(&str, u16)> = self
+            .served
+            .iter()
+            .filter_map(|port| {
+                let protocol = match port.protocol {
+                    Protocol::Tcp => "tcp",
+                    Protocol::Udp => "udp",
+                    Protocol::Sctp => "sctp",
+                };
+                Some((protocol, port.node_port?))
+            })
+            .collect();
+        let wanted_rules = wanted_rules(&Opened {
+            node_ports: &node_ports,
+            health_check: wanted.health_check_port,
+            member_networks: &networks,
+            sources: self.is_ovn.then_some(wanted.listener.sources.ranges.as_slice()),
+        });
+        let changes = rules::changes(&wanted_rules, &there.rules);
+        let group = &there.id;
+        let missing = changes.missing.into_iter().map(|rule| rule.new_in(group));
+        let create = missing
+            .filter(|new| !seen.memory.own.rules_there.contains(new))
+            .map(|new| GroupChange::CreateRule { new });
+        let delete = changes.surplus.into_iter().map(|rule| GroupChange::DeleteRule {
+            group: group.clone(),
+            id: rule.id.clone(),
+            text: in_words(rule),
+        });
+        Ok((create.collect(), delete.collect()))
+    }
+
+    /// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
+    fn ports(&self, group: &SecurityGroupId) -> (Vec<GroupChange>, Vec<GroupChange>) {
+        let membership = memberships(self.seen.ports(), group, &self.seats.known, &self.subnets.ids());
+        let join = membership.joining.into_iter().map(|port| GroupChange::Join {
+            group: group.clone(),
+            port: Box::new(port.clone()),
+        });
+        let leaving = membership.leaving.into_iter();
+        let leaving = leaving.filter(|_| self.seats.without_server.is_empty());
+        let leaving = leaving.map(|port| leave(group, port));
+        (join.collect(), leaving.collect())
+    }
+
+    /// What is told of nodes that have no address in the subnet that the members are in: where a port of their server shows their address in
+    /// another one, or, without security groups, where the members' subnet is named and does not hold it.
+    pub(super) fn elsewhere_note(&self) -> Option<Note> {
+        let Self {
+            wanted,
+            seen,
+            subnets,
+            seats,
+            ..
+        } = self;
+        let has_groups = wanted.identity.options.manages_security_groups;
+        let first = subnets.first.as_ref()?;
+        let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
+        let known = subnets.ids();
+        // The load balancer has no address of the second family, so nobody is reached there.
+        let is_of_second = |seat: &Seat| Some(Family::of(seat.address)) == wanted.second_family();
+        let is_reached =
+            |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
+        let has_seat =
+            |seat: &Seat, subnets: &[SubnetId]| seen.ports().iter().any(|port| has_seat(port, seat, subnets));
+        let named = wanted.named_member_subnet();
+        let is_outside = |seat: &Seat| {
+            let subnet = if is_of_second(seat) { second } else { Some(first) };
+            let range = subnet.and_then(|subnet| subnet.range);
+            named.is_some() && range.is_some_and(|range| !range.contains(&seat.address))
+        };
+        let is_elsewhere = |seat: &Seat| match has_groups {
+            true => has_seat(seat, &[]) && !has_seat(seat, &known),
+            false => is_outside(seat),
+        };
+        let all = seats.nodes.iter().zip(&seats.known);
+        let elsewhere: BTreeSet<&str> = all
+            .filter(|(_, seat)| is_reached(seat) && is_elsewhere(seat))
+            .map(|(node, _)| node.as_str())
+            .collect();
+        if elsewhere.is_empty() {
+            return None;
+        }
+        let service = &wanted.identity.service;
+        let nodes = elsewhere.into_iter().collect::<Vec<_>>().join(", ");
+        let without_group = match has_groups {
+            true => "so they do not get the security group",
+            false => "so the load balancer may not reach them",
+        };
+        Some(NODES_ELSEWHERE.note(match named {
+            None => format!(
+                "the members of Service {service} are taken to be in subnet {}, and these nodes have their address in another one, {without_group}: {nodes}; set member-subnet-id to their subnet, in cloud.conf or on the Service",
+                first.id
+            ),
+            Some(origin) => format!(
+                "the members of Service {service} are in subnet {}, and these nodes have no address there, {without_group}: {nodes}; give their servers a port in it, leave the nodes out with node-selector, or correct {origin}",
+                first.id
+            ),
+        }))
+    }
+
+    /// What is told of nodes whose ports cannot get the group.
+    pub(super) fn left_out_note(&self) -> Option<Note> {
+        let names: Vec<&str> = self.seats.without_server.iter().map(String::as_str).collect();
+        let is_told = self.wanted.identity.options.manages_security_groups && !names.is_empty();
+        is_told.then(|| {
+            NODES_LEFT_OUT.note(format!(
+                "nodes have no provider ID of a server yet, so their ports do not get the security group: {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// What is told of nodes that share an address: Octavia takes one member for an address and a port.
+    pub(super) fn shared_address_note(&self) -> Option<Note> {
+        let Self { wanted, subnets, .. } = self;
+        let mut nodes: BTreeMap<IpAddr, Vec<&str>> = BTreeMap::new();
+        for node in &wanted.nodes {
+            let second = subnets
+                .second
+                .as_ref()
+                .and_then(|_| subnets.second_address(wanted, node));
+            for address in subnets.first_address(wanted, node).into_iter().chain(second) {
+                let at_address = nodes.entry(address).or_default();
+                if !at_address.contains(&node.name.as_str()) {
+                    at_address.push(node.name.as_str());
+                }
+            }
+        }
+        nodes.retain(|_, nodes| nodes.len() > 1);
+        let told = nodes
+            .iter()
+            .map(|(address, nodes)| format!("{} have {address}", nodes.join(" and ")));
+        let told = told.collect::<Vec<_>>().join("; ");
+        (!told.is_empty()).then(|| {
+            NODES_SHARE_ADDRESS.note(format!(
+                "the load balancer of Service {} has one member for nodes that share an address: {told}; compare the addresses of their servers, and delete the Node whose server is gone",
+                wanted.identity.service
+            ))
+        })
     }
 }
 
@@ -81,24 +291,6 @@ fn split(seen: &View<'_>, changes: Vec<GroupChange>) -> (Vec<GroupChange>, Optio
     (left, refused)
 }
 
-/// Missing rules of a group that is there: node ports are opened before the load balancer's parts change, and closed after
-/// that. Ports get the group only then: all Services write those of a new node, one after the other, and members come first.
-pub(super) fn missing_rules(
-    wanted: &Wanted,
-    seen: &View<'_>,
-    subnets: &MemberSubnets,
-    served: &[&Served],
-    is_ovn: bool,
-) -> Vec<GroupChange> {
-    let identity = &wanted.identity;
-    if !identity.options.manages_security_groups {
-        return Vec::new();
-    }
-    let kept = twins::of(identity, seen).ok().and_then(|own| own.kept);
-    let rules = kept.and_then(|there| rules(wanted, seen, there, &subnets.ids(), served, is_ovn).ok());
-    rules.map_or_else(Vec::new, |rules| split(seen, rules.opening).0)
-}
-
 /// What is to be written to a group that is there.
 struct Changes {
     /// Missing rules, and ports that get the group.
@@ -109,102 +301,8 @@ struct Changes {
     refused: Option<Refusal>,
 }
 
-fn changes(
-    wanted: &Wanted,
-    seen: &View<'_>,
-    there: &SecurityGroup,
-    (subnets, served): (&MemberSubnets, &[&Served]),
-    seats: &Seats,
-    is_ovn: bool,
-) -> Result<Changes, Refusal> {
-    let subnets = subnets.ids();
-    let mut changes = rules(wanted, seen, there, &subnets, served, is_ovn)?;
-    if wanted.is_unclear() {
-        changes.closing.clear(); // a source that cannot be read may be what they let in
-    }
-    let opening = split(seen, std::mem::take(&mut changes.opening));
-    (changes.opening, changes.refused) = opening;
-    // What is open stays so as long as not all is that shall be, unless a rule that nobody needs makes room.
-    if changes.refused.as_ref().is_some_and(|why| !why.is_limit) {
-        changes.closing.clear();
-    }
-    let of_ports = ports(seats, seen, &there.id, &subnets);
-    for (all, more) in [
-        (&mut changes.opening, of_ports.opening),
-        (&mut changes.closing, of_ports.closing),
-    ] {
-        let (more, refused) = split(seen, more);
-        all.extend(more);
-        changes.refused = changes.refused.take().or(refused);
-    }
-    Ok(changes)
-}
-
 /// What helps where the subnet of members is not known.
 const MEMBER_SUBNET: &str = "set member-subnet-id, in cloud.conf or on the Service, to a subnet that the project sees: `openstack subnet list`";
-
-/// Missing rules, and those that are too many.
-fn rules(
-    wanted: &Wanted,
-    seen: &View<'_>,
-    there: &SecurityGroup,
-    subnets: &[SubnetId],
-    served: &[&Served],
-    is_ovn: bool,
-) -> Result<Changes, Refusal> {
-    let listed = seen.subnets();
-    let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
-        let subnet = listed.iter().find(|subnet| subnet.id == *id);
-        let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
-        cidr.parse().map_err(|_| {
-            Refusal::new(format!(
-                "failed to find subnet {id} of the load balancer's members"
-            ))
-            .with_remedy(MEMBER_SUBNET)
-        })
-    };
-    let networks: Vec<IpNet> = subnets.iter().map(network_of).collect::<Result<_, _>>()?;
-    if networks.is_empty() {
-        return Err(Refusal::new(format!(
-            "the subnet of the members of Service {} is not known, so nothing can be opened for them",
-            wanted.identity.service
-        ))
-        .with_remedy(MEMBER_SUBNET));
-    }
-    let node_ports: Vec<(&str, u16)> = served
-        .iter()
-        .filter_map(|port| {
-            let protocol = match port.protocol {
-                Protocol::Tcp => "tcp",
-                Protocol::Udp => "udp",
-                Protocol::Sctp => "sctp",
-            };
-            Some((protocol, port.node_port?))
-        })
-        .collect();
-    let wanted_rules = wanted_rules(&Opened {
-        node_ports: &node_ports,
-        health_check: wanted.health_check_port,
-        member_networks: &networks,
-        sources: is_ovn.then_some(wanted.listener.sources.ranges.as_slice()),
-    });
-    let changes = rules::changes(&wanted_rules, &there.rules);
-    let group = &there.id;
-    let missing = changes.missing.into_iter().map(|rule| rule.new_in(group));
-    let create = missing
-        .filter(|new| !seen.memory.own.rules_there.contains(new))
-        .map(|new| GroupChange::CreateRule { new });
-    let delete = changes.surplus.into_iter().map(|rule| GroupChange::DeleteRule {
-        group: group.clone(),
-        id: rule.id.clone(),
-        text: in_words(rule),
-    });
-    Ok(Changes {
-        opening: create.collect(),
-        closing: delete.collect(),
-        refused: None,
-    })
-}
 
 fn in_words(rule: &SecurityGroupRule) -> String {
     format!(
@@ -215,22 +313,6 @@ fn in_words(rule: &SecurityGroupRule) -> String {
             .map_or_else(|| "any".to_owned(), |port| port.to_string()),
         rule.remote_ip_prefix.as_deref().unwrap_or("anywhere")
     )
-}
-
-/// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
-fn ports(seats: &Seats, seen: &View<'_>, group: &SecurityGroupId, subnets: &[SubnetId]) -> Changes {
-    let membership = memberships(seen.ports(), group, &seats.known, subnets);
-    let join = membership.joining.into_iter().map(|port| GroupChange::Join {
-        group: group.clone(),
-        port: Box::new(port.clone()),
-    });
-    let leaving = membership.leaving.into_iter();
-    let leaving = leaving.filter(|_| seats.without_server.is_empty());
-    Changes {
-        opening: join.collect(),
-        closing: leaving.map(|port| leave(group, port)).collect(),
-        refused: None,
-    }
 }
 
 /// Where the members are reached.
@@ -260,99 +342,6 @@ pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
         }
     }
     seats
-}
-
-/// What is told of nodes whose ports cannot get the group.
-pub(super) fn left_out_note(seats: &Seats) -> Option<Note> {
-    let names: Vec<&str> = seats.without_server.iter().map(String::as_str).collect();
-    (!names.is_empty()).then(|| {
-        NODES_LEFT_OUT.note(format!(
-            "nodes have no provider ID of a server yet, so their ports do not get the security group: {}",
-            names.join(", ")
-        ))
-    })
-}
-
-/// What is told of nodes that have no address in the subnet that the members are in: where a port of their server shows their address in
-/// another one, or, without security groups, where the members' subnet is named and does not hold it.
-pub(super) fn elsewhere_note(
-    wanted: &Wanted,
-    seen: &View<'_>,
-    subnets: &MemberSubnets,
-    seats: &Seats,
-) -> Option<Note> {
-    let has_groups = wanted.identity.options.manages_security_groups;
-    let first = subnets.first.as_ref()?;
-    let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
-    let known = subnets.ids();
-    // The load balancer has no address of the second family, so nobody is reached there.
-    let is_of_second = |seat: &Seat| Some(Family::of(seat.address)) == wanted.second_family();
-    let is_reached =
-        |seat: &Seat| second.is_some() || wanted.second_family().is_none() || !is_of_second(seat);
-    let has_seat =
-        |seat: &Seat, subnets: &[SubnetId]| seen.ports().iter().any(|port| has_seat(port, seat, subnets));
-    let named = wanted.named_member_subnet();
-    let is_outside = |seat: &Seat| {
-        let subnet = if is_of_second(seat) { second } else { Some(first) };
-        let range = subnet.and_then(|subnet| subnet.range);
-        named.is_some() && range.is_some_and(|range| !range.contains(&seat.address))
-    };
-    let is_elsewhere = |seat: &Seat| match has_groups {
-        true => has_seat(seat, &[]) && !has_seat(seat, &known),
-        false => is_outside(seat),
-    };
-    let all = seats.nodes.iter().zip(&seats.known);
-    let elsewhere: BTreeSet<&str> = all
-        .filter(|(_, seat)| is_reached(seat) && is_elsewhere(seat))
-        .map(|(node, _)| node.as_str())
-        .collect();
-    if elsewhere.is_empty() {
-        return None;
-    }
-    let service = &wanted.identity.service;
-    let nodes = elsewhere.into_iter().collect::<Vec<_>>().join(", ");
-    let without_group = match has_groups {
-        true => "so they do not get the security group",
-        false => "so the load balancer may not reach them",
-    };
-    Some(NODES_ELSEWHERE.note(match named {
-        None => format!(
-            "the members of Service {service} are taken to be in subnet {}, and these nodes have their address in another one, {without_group}: {nodes}; set member-subnet-id to their subnet, in cloud.conf or on the Service",
-            first.id
-        ),
-        Some(origin) => format!(
-            "the members of Service {service} are in subnet {}, and these nodes have no address there, {without_group}: {nodes}; give their servers a port in it, leave the nodes out with node-selector, or correct {origin}",
-            first.id
-        ),
-    }))
-}
-
-/// What is told of nodes that share an address: Octavia takes one member for an address and a port.
-pub(super) fn shared_address_note(wanted: &Wanted, subnets: &MemberSubnets) -> Option<Note> {
-    let mut nodes: BTreeMap<IpAddr, Vec<&str>> = BTreeMap::new();
-    for node in &wanted.nodes {
-        let second = subnets
-            .second
-            .as_ref()
-            .and_then(|_| subnets.second_address(wanted, node));
-        for address in subnets.first_address(wanted, node).into_iter().chain(second) {
-            let at_address = nodes.entry(address).or_default();
-            if !at_address.contains(&node.name.as_str()) {
-                at_address.push(node.name.as_str());
-            }
-        }
-    }
-    nodes.retain(|_, nodes| nodes.len() > 1);
-    let told = nodes
-        .iter()
-        .map(|(address, nodes)| format!("{} have {address}", nodes.join(" and ")));
-    let told = told.collect::<Vec<_>>().join("; ");
-    (!told.is_empty()).then(|| {
-        NODES_SHARE_ADDRESS.note(format!(
-            "the load balancer of Service {} has one member for nodes that share an address: {told}; compare the addresses of their servers, and delete the Node whose server is gone",
-            wanted.identity.service
-        ))
-    })
 }
 
 fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {

@@ -18,7 +18,6 @@ pub(super) fn note(
     (balancer, role): (&LoadBalancer, Role),
     floating_ip: Option<&FloatingIp>,
 ) -> Option<Note> {
-    let asked = &wanted.vip.on_service;
     let mut ignored = Vec::new();
     let mut compare = |key: &str, asked: Option<&str>, there: Option<&str>| {
         if let Some(asked) = asked
@@ -31,29 +30,23 @@ pub(super) fn note(
             ));
         }
     };
-    compare(
-        keys::NETWORK.key,
-        asked.network.as_deref(),
-        balancer.vip_network_id.as_ref().map(|id| id.as_str()),
-    );
-    compare(
-        keys::SUBNET.key,
-        asked.subnet.as_deref(),
-        balancer.vip_subnet_id.as_ref().map(|id| id.as_str()),
-    );
-    compare(
-        keys::PORT.key,
-        asked.port.as_deref(),
-        balancer.vip_port_id.as_ref().map(|id| id.as_str()),
-    );
-    if features.flavors {
-        // `null` where none was given.
-        let there = balancer.flavor_id.as_deref().unwrap_or("none");
-        compare(keys::FLAVOR.key, asked.flavor.as_deref(), Some(there));
-    }
-    if features.zones {
-        let there = balancer.availability_zone.as_deref().unwrap_or("none");
-        compare(keys::ZONE.key, asked.zone.as_deref(), Some(there));
+    // `null` where none was given.
+    let flavor = balancer.flavor_id.as_deref().unwrap_or("none");
+    let zone = balancer.availability_zone.as_deref().unwrap_or("none");
+    for (entry, there) in [
+        (
+            &keys::NETWORK,
+            balancer.vip_network_id.as_ref().map(|id| id.as_str()),
+        ),
+        (
+            &keys::SUBNET,
+            balancer.vip_subnet_id.as_ref().map(|id| id.as_str()),
+        ),
+        (&keys::PORT, balancer.vip_port_id.as_ref().map(|id| id.as_str())),
+        (&keys::FLAVOR, Some(flavor).filter(|_| features.flavors)),
+        (&keys::ZONE, Some(zone).filter(|_| features.zones)),
+    ] {
+        compare(entry.key, wanted.on_service(entry), there);
     }
     let address = wanted.address.as_deref().map(spelling::of_address);
     let reached_at = floating_ip.map_or(balancer.vip_address.as_str(), |ip| {

@@ -13,6 +13,11 @@ pub(super) fn annotate(key: &str, value: Option<&str>) -> Next {
     Answer::apply_or(vec![LoadBalancerStep::Kube(write)], look_again)
 }
 
+pub(super) fn publish(status: LoadBalancerStatus) -> Next {
+    let write = KubeWrite::PublishStatus(status);
+    Answer::apply_or(vec![LoadBalancerStep::Kube(write)], look_again)
+}
+
 pub(super) fn apply(steps: Vec<CloudStep>) -> Next {
     let steps = steps.into_iter().map(LoadBalancerStep::Cloud);
     Answer::apply_or(steps.collect(), look_again)

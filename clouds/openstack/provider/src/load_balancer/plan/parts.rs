@@ -8,7 +8,7 @@ use bowline_openstack_client::{
     Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, OperatingStatus,
     Pool, PoolUpdate, ProvisioningStatus,
 };
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Note, Refusal, RefusedBy, Step as _};
 
 use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
@@ -19,7 +19,7 @@ use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
 use crate::load_balancer::plan::placement;
-use crate::load_balancer::step::{PartChange, Room, delete_pool, port_space};
+use crate::load_balancer::step::{CloudStep, PartChange, Room, delete_pool, port_space};
 use crate::load_balancer::tags::{self, Tags};
 
 mod members;
@@ -46,6 +46,20 @@ pub(crate) struct PartsPlan<'a> {
     own: &'a Remembered,
     refusals: &'a Refusals,
     memory: &'a Memory,
+}
+
+/// Why a change that Octavia answered and did not keep is not made again.
+pub(super) fn reverted(balancer: &LoadBalancer, change: PartChange) -> Refusal {
+    let step = CloudStep::Part {
+        balancer: balancer.id.clone(),
+        change,
+    };
+    let refusal = Refusal::new(format!(
+        "Octavia answered {}, and {} is not as Bowline wrote it",
+        step.label(),
+        step.object()
+    ));
+    refusal.with_remedy("set what the load balancer's provider can keep; it is tried again from time to time")
 }
 
 /// Whether a pool failed. Octavia refuses all writes of its members and its monitor then, and takes a write or the deletion of the pool.
@@ -102,34 +116,48 @@ impl<'a> PartsPlan<'a> {
         self.there.pool_of(&self.listener_of(port)?.id)
     }
 
-    /// A part that failed, so that its port is not served as it shall be, and what of it: a pool that this reconcile could not mend, or a
-    /// listener that was never made.
-    pub(crate) fn unmended(&self) -> Option<String> {
+    /// Why a port is not served as it shall be, though everything else is: its pool failed and this reconcile could not mend it, or its
+    /// listener was never made.
+    pub(crate) fn unmended(&self) -> Option<Refusal> {
         let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        let pool = pools.find(|pool| has_failed(pool));
         let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
-        let mut listener = || {
-            listeners.find(|there| {
-                there.provisioning_status == ProvisioningStatus::Error
-                    && matches!(
-                        there.operating_status,
-                        OperatingStatus::Error | OperatingStatus::Offline
-                    )
-            })
+        let is_unmade = |there: &&Listener| {
+            let is_down = matches!(
+                there.operating_status,
+                OperatingStatus::Error | OperatingStatus::Offline
+            );
+            there.provisioning_status == ProvisioningStatus::Error && is_down
         };
-        let pool = pool.map(|pool| {
+        let of = &self.balancer.id;
+        let text = if let Some(pool) = pools.find(|pool| has_failed(pool)) {
             format!(
-                "pool {} of load balancer {} is in provisioning status ERROR, in which it takes neither members nor a monitor",
-                pool.name, self.balancer.id
+                "pool {} of load balancer {of} is in provisioning status ERROR, in which it takes neither members nor a monitor",
+                pool.name
             )
-        });
-        pool.or_else(|| {
-            let listener = listener()?;
-            let (name, of, operating) = (&listener.name, &self.balancer.id, &listener.operating_status);
-            Some(format!(
-                "listener {name} of load balancer {of} is in provisioning status ERROR and takes no connections (operating status {operating})"
-            ))
-        })
+        } else {
+            let listener = listeners.find(is_unmade)?;
+            format!(
+                "listener {} of load balancer {of} is in provisioning status ERROR and takes no connections (operating status {})",
+                listener.name, listener.operating_status
+            )
+        };
+        Some(Refusal::new(text).by(RefusedBy::Failure).with_remedy(
+            "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
+        ))
+    }
+
+    /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.
+    pub(crate) fn untaken(&self) -> Option<Refusal> {
+        let refused = self.refused().cloned();
+        let mut all = refused.chain(self.not_kept().map(|change| reverted(self.balancer, change)));
+        let first = all.next()?;
+        let more = match all.count() {
+            0 => return Some(first),
+            1 => "another change".to_owned(),
+            others => format!("{others} more changes"),
+        };
+        let reason = format!("{} (and so for {more})", first.reason);
+        Some(Refusal { reason, ..first })
     }
 
     /// The first wanted port that somebody else has.
@@ -201,7 +229,7 @@ impl<'a> PartsPlan<'a> {
     }
 
     /// What Octavia answered and did not keep.
-    pub(crate) fn reverted(&self) -> impl Iterator<Item = PartChange> {
+    fn not_kept(&self) -> impl Iterator<Item = PartChange> {
         let wished = self.wished_once().into_iter();
         wished.filter(|change| self.own.is_reverted(change) && !is_late(self.memory, change))
     }

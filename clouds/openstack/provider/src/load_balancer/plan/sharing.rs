@@ -36,7 +36,8 @@ pub(super) fn refusal(
     // What bears a claim out is read when Octavia has done with another change, such as the owner's renaming.
     let has_joined = evidence::bears_tag(identity, balancer)
         && (is_pending(balancer) || rename::is_borne_out(identity, seen, balancer));
-    if !has_joined && users + 1 > identity.options.max_shared {
+    let most = usize::try_from(identity.options.max_shared).unwrap_or(0);
+    if !has_joined && users + 1 > most {
         let refusal = Refusal::new(format!(
             "load balancer {} already shared with {users} Services",
             balancer.id

@@ -3,6 +3,7 @@
 use bowline_openstack_client::{Network, NetworkId, Subnet, SubnetId};
 
 use super::matching::{PatternError, SubnetMatch};
+use crate::load_balancer::annotations as keys;
 
 /// What one place says about floating subnets: a class, the annotations, the options. `None` says nothing; an empty text in
 /// an annotation takes the option of that name back.
@@ -73,48 +74,23 @@ impl WantedSubnet {
     }
 }
 
-/// Why no floating IP can be made of what is configured.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FloatingError {
-    /// There is no such network.
-    #[error("failed to find network {0} for floating IPs: the project sees no such network")]
-    NoSuchNetwork(NetworkId),
-    /// The network is one of a project.
-    #[error("network {0} is not external, so no floating IP can come from it")]
-    NotExternal(NetworkId),
-    /// The address that is asked for is none.
-    #[error("{0}")]
-    Address(String),
-    /// There is no such subnet.
-    #[error("failed to find subnet {0}")]
-    NoSuchSubnet(SubnetId),
-    /// The subnet is one of another network.
-    #[error("floating IP subnet \"{subnet}\" doesn't belong to the network \"{network}\"")]
-    OtherNetwork {
-        /// The subnet.
-        subnet: SubnetId,
-        /// The floating network.
-        network: NetworkId,
-    },
-    /// No subnet of the network is one of those that are asked for.
-    #[error("no subnet matching {wanted} found for network {network}")]
-    NoneMatches {
-        /// What is asked for, in words.
-        wanted: String,
-        /// The floating network.
-        network: NetworkId,
-    },
-    /// The network shows no subnet at all.
-    #[error("could not find subnets for network {0}")]
-    NoSubnets(NetworkId),
-    /// The network shows none with the tags that are asked for. The Go manager asks for those with the tags only.
-    #[error("could not find subnets for network {network}: none matches {wanted}")]
-    NoneTagged {
-        /// What is asked for, in words.
-        wanted: String,
-        /// The floating network.
-        network: NetworkId,
-    },
+/// Why no floating IP can be made of what is configured, and the annotations of the settings that may be wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FloatingError {
+    pub(crate) text: String,
+    pub(crate) settings: &'static [&'static str],
+}
+
+const NETWORK: &[&str] = &[keys::FLOATING_NETWORK.key];
+const SUBNETS: &[&str] = &[
+    keys::FLOATING_SUBNET_ID.key,
+    keys::FLOATING_SUBNET.key,
+    keys::FLOATING_SUBNET_TAGS.key,
+];
+const ALL: &[&str] = &[SUBNETS[0], SUBNETS[1], SUBNETS[2], NETWORK[0]];
+
+fn fault<T>(settings: &'static [&'static str], text: String) -> Result<T, FloatingError> {
+    Err(FloatingError { text, settings })
 }
 
 /// The floating network that is configured: the class wins over the annotation, this over the option. `None`: it is to be
@@ -150,8 +126,14 @@ pub(crate) fn detect_network<'a>(networks: &'a [Network], subnets: &[Subnet]) ->
 /// See [`FloatingError`].
 pub(crate) fn check_network(id: &NetworkId, networks: &[Network]) -> Result<(), FloatingError> {
     match networks.iter().find(|network| network.id == *id) {
-        None => Err(FloatingError::NoSuchNetwork(id.clone())),
-        Some(network) if !network.is_external => Err(FloatingError::NotExternal(id.clone())),
+        None => fault(
+            NETWORK,
+            format!("failed to find network {id} for floating IPs: the project sees no such network"),
+        ),
+        Some(network) if !network.is_external => fault(
+            NETWORK,
+            format!("network {id} is not external, so no floating IP can come from it"),
+        ),
         Some(_) => Ok(()),
     }
 }
@@ -169,34 +151,30 @@ pub(crate) fn check<'a>(
 ) -> Result<Vec<&'a Subnet>, FloatingError> {
     match wanted {
         WantedSubnet::Any => Ok(Vec::new()),
-        WantedSubnet::Id(id) => {
-            let subnet = listed.iter().find(|subnet| subnet.id == *id);
-            let subnet = subnet.ok_or_else(|| FloatingError::NoSuchSubnet(id.clone()))?;
-            if subnet.network_id == *network {
-                Ok(vec![subnet])
-            } else {
-                Err(FloatingError::OtherNetwork {
-                    subnet: id.clone(),
-                    network: network.clone(),
-                })
-            }
-        }
+        WantedSubnet::Id(id) => match listed.iter().find(|subnet| subnet.id == *id) {
+            None => fault(SUBNETS, format!("failed to find subnet {id}")),
+            Some(subnet) if subnet.network_id == *network => Ok(vec![subnet]),
+            Some(_) => fault(
+                ALL,
+                format!("floating IP subnet \"{id}\" doesn't belong to the network \"{network}\""),
+            ),
+        },
         WantedSubnet::Matching(matching) => {
             let in_network = |subnet: &&Subnet| subnet.network_id == *network;
             let of_network: Vec<&Subnet> = listed.iter().filter(in_network).collect();
             if of_network.is_empty() {
-                return Err(FloatingError::NoSubnets(network.clone()));
+                return fault(NETWORK, format!("could not find subnets for network {network}"));
             }
             // Floating IPs are of IPv4 only.
             let may_give = |subnet: &&Subnet| subnet.ip_version != 6 && matching.holds(subnet);
             let matching_ones: Vec<&Subnet> = of_network.iter().copied().filter(may_give).collect();
             if matching_ones.is_empty() {
-                let (wanted, network) = (matching.to_string(), network.clone());
-                return Err(if of_network.iter().any(|subnet| matching.has_tags(subnet)) {
-                    FloatingError::NoneMatches { wanted, network }
-                } else {
-                    FloatingError::NoneTagged { wanted, network }
-                });
+                // Of those with the tags, the Go manager asks by these only.
+                let text = match of_network.iter().any(|subnet| matching.has_tags(subnet)) {
+                    true => format!("no subnet matching {matching} found for network {network}"),
+                    false => format!("could not find subnets for network {network}: none matches {matching}"),
+                };
+                return fault(SUBNETS, text);
             }
             Ok(matching_ones)
         }
@@ -281,7 +259,7 @@ mod tests {
             subnet("pub-c", "m", 4),
         ];
         let check = |wanted: &WantedSubnet, network: &str| {
-            let found = check(wanted, &network.into(), &listed).map_err(|error| error.to_string());
+            let found = check(wanted, &network.into(), &listed).map_err(|error| error.text);
             found.map(|subnets| {
                 subnets
                     .iter()

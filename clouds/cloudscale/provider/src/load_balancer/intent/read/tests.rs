@@ -1,7 +1,9 @@
 use bowline_cloud_provider::k8s::{LoadBalancerIngress, LoadBalancerStatus, ServiceSpec, ServiceStatus};
 use bowline_cloud_provider::{ClusterFacts, Node};
+use bowline_cloudscale_client::PoolId;
 use jiff::Timestamp;
 use proptest::prelude::*;
+use uuid::Uuid;
 
 use super::*;
 use crate::load_balancer::annotations::annotation_table;
@@ -71,6 +73,19 @@ fn wanted_of(annotations: &[(&str, &str)]) -> Wanted {
         Ok(Intent::Unclear(_) | Intent::Absent(_)) => panic!("not wanted"),
         Err(refusal) => panic!("{refusal}"),
     }
+}
+
+/// Row 3 of `docs/guides/add-an-annotation.md`: the compiler does not ask for it.
+#[test]
+fn every_setting_of_a_listener_names_its_annotation() {
+    let wanted = wanted_of(&[]);
+    let listener = wanted.ports[0].create_listener(PoolId(Uuid::nil()), &wanted);
+    let fields = serde_json::to_value(&listener).unwrap();
+    let told_by_the_port = ["name", "pool", "protocol", "protocol_port", "tags"];
+    let mut fields = fields.as_object().unwrap().keys();
+    let without =
+        fields.find(|field| !told_by_the_port.contains(&field.as_str()) && keys::of_field(field).is_none());
+    assert_eq!(without, None);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use bowline_openstack_client::{LoadBalancer, NewFloatingIp};
 use bowline_plan::Refusal;
 
-use crate::load_balancer::annotations as keys;
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::intent::settings::ADDRESS;
 use crate::load_balancer::names;
@@ -18,7 +17,8 @@ pub(super) fn creation(
     balancer: Option<&LoadBalancer>,
 ) -> Result<Option<FloatingIpChange>, FloatingError> {
     if let Some(flaw) = wanted.flaws.iter().find(|flaw| flaw.what == ADDRESS) {
-        return Err(FloatingError::Address(flaw.text.clone()));
+        let (text, settings) = (flaw.text.clone(), &[][..]);
+        return Err(FloatingError { text, settings });
     }
     let networks = observed.networks();
     let subnets = match (&wanted.floating.network, &wanted.floating.subnet) {
@@ -65,27 +65,11 @@ pub(super) fn creation(
 
 /// Why no floating IP can be made, and which setting to correct.
 pub(super) fn fault(wanted: &Wanted, error: &FloatingError) -> Refusal {
-    let network = keys::FLOATING_NETWORK.key;
-    let subnets = [
-        keys::FLOATING_SUBNET_ID.key,
-        keys::FLOATING_SUBNET.key,
-        keys::FLOATING_SUBNET_TAGS.key,
-    ];
-    let origins = match error {
-        FloatingError::NoSuchNetwork(_) | FloatingError::NotExternal(_) | FloatingError::NoSubnets(_) => {
-            wanted.origins(&[network])
-        }
-        FloatingError::NoSuchSubnet(_)
-        | FloatingError::NoneMatches { .. }
-        | FloatingError::NoneTagged { .. } => wanted.origins(&subnets),
-        FloatingError::OtherNetwork { .. } => wanted.origins(&[&subnets[..], &[network]].concat()),
-        FloatingError::Address(text) => return Refusal::new(text.clone()),
-    };
-    let refusal = Refusal::new(error.to_string());
-    if origins.is_empty() {
-        return refusal;
+    let refusal = Refusal::new(error.text.clone());
+    match wanted.origins(error.settings) {
+        origins if origins.is_empty() => refusal,
+        origins => refusal.with_remedy(format!("correct {origins}")),
     }
-    refusal.with_remedy(format!("correct {origins}"))
 }
 
 /// The address that a floating IP is to lead to: the load balancer's port may have several, of which Neutron chooses none.

@@ -1,6 +1,7 @@
 //! What is to be read of the parts, and what could not be.
 
 use bowline_openstack_client::PoolId;
+use bowline_plan::Refusal;
 
 use super::PartsPlan;
 use crate::load_balancer::observe::view::{Need, View};
@@ -28,8 +29,8 @@ impl PartsPlan<'_> {
         }
     }
 
-    /// What could not be read of the Service's parts, so that it may not be as it shall be, and why.
-    pub(crate) fn unread(&self) -> Option<String> {
+    /// Why it is not known whether all parts are as they shall be, though everything that is known is.
+    pub(crate) fn unread(&self) -> Option<Refusal> {
         let unread = &self.there.unread;
         let mut pools = self.desired.iter().flat_map(|port| self.pools_to_be(port));
         let members = pools.find_map(|pool| {
@@ -37,7 +38,9 @@ impl PartsPlan<'_> {
             Some(format!("the members of pool {} cannot be read: {why}", pool.name))
         });
         let monitors = || unread.monitors.as_ref().filter(|_| self.needs_monitors());
-        members.or_else(|| monitors().map(|why| format!("health monitors cannot be read: {why}")))
+        let why = members.or_else(|| Some(format!("health monitors cannot be read: {}", monitors()?)))?;
+        let text = format!("{why}; what else the load balancer has follows the Service");
+        Some(Refusal::new(text).with_remedy("Bowline reads them again from time to time"))
     }
 
     /// Whether there are monitors to be compared.

@@ -1,7 +1,7 @@
 //! How series are declared.
 
 /// Declares a set of series, each in one place: its field, what it begins with, its name and its help. Clones of the set
-/// share the series. Behind `with` stand parts that register themselves.
+/// share the series. Behind `with` stand parts that register themselves. The crate that uses it has to depend on `prometheus-client`.
 #[macro_export]
 macro_rules! series {
     (
