@@ -111,6 +111,7 @@ impl<R: Reconciler> Begin<R::Facts> for R {
             facts,
             intent,
             seen: None,
+            before: None,
             put_off: BTreeSet::new(),
         }))
     }
@@ -162,12 +163,12 @@ pub trait Reconcile<F>: Send + Sync {
     /// What was counted; see [`Reconciler::measure`]. Nothing before the first observation.
     fn measurements(&self) -> Vec<Measurement>;
 
-    /// Which members do not answer; see [`Reconciler::ailments`].
+    /// Which members do not answer, before anything is predicted; see [`Reconciler::ailments`].
     fn ailments(&self) -> Vec<Ailment> {
         Vec::new()
     }
 
-    /// What it is like; see [`Reconciler::shown`].
+    /// What it is like, before anything is predicted; see [`Reconciler::shown`].
     fn shown(&self) -> Shown {
         Shown::default()
     }
@@ -178,6 +179,8 @@ struct Session<R: Reconciler> {
     facts: R::Facts,
     intent: R::Intent,
     seen: Option<SeenBy<R>>,
+    /// How it was before anything was predicted.
+    before: Option<(Vec<Ailment>, Shown)>,
     /// The labels of the steps of the last wave that the cloud put off, and of those of it that were put off before and not begun
     /// again.
     put_off: BTreeSet<String>,
@@ -467,6 +470,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn predict(&mut self, step: &DynStep) {
+        if self.before.is_none() {
+            self.before = Some((self.ailments(), self.shown()));
+        }
         if let (Some(seen), Some(step)) = (self.seen.as_mut(), step.cloud_step::<R::Step>()) {
             self.reconciler.predict(seen, step);
         }
@@ -491,6 +497,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn ailments(&self) -> Vec<Ailment> {
+        if let Some((ailments, _)) = &self.before {
+            return ailments.clone();
+        }
         let seen = self.seen.as_ref();
         seen.map_or_else(Vec::new, |seen| {
             self.reconciler.ailments(&self.intent, &seen.observed)
@@ -498,6 +507,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn shown(&self) -> Shown {
+        if let Some((_, shown)) = &self.before {
+            return shown.clone();
+        }
         let seen = self.seen.as_ref();
         let shown = seen.map(|seen| self.reconciler.shown(&self.intent, &seen.observed));
         shown.unwrap_or_default()

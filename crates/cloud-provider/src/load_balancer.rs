@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Ailment, Answer, Plan, Refusal, RefusedBy, Shown, Step, StepView};
+use bowline_plan::{Ailment, Answer, EventSpec, Plan, Refusal, RefusedBy, Shown, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -324,6 +324,12 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
     /// connections that they have. If not, such Nodes are left out.
     fn keeps_drained(&self) -> bool {
         false
+    }
+
+    /// What the table of this cloud's events says of a reason.
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        let _ = reason;
+        None
     }
 
     /// Whether `spec.loadBalancerSourceRanges` of a Service decides who may connect.

@@ -7,6 +7,8 @@ use bowline_plan::NoteKind::{self, Normal, Warning};
 pub const NO_VALID_NODES: (&str, NoteKind) = ("NoValidNodes", Warning);
 /// Nodes are not balanced over, because nobody knows their instances.
 pub const NODES_LEFT_OUT: (&str, NoteKind) = ("NodesLeftOut", Warning);
+/// A creation that the cloud refused left a port there.
+pub const PORT_LEFT: (&str, NoteKind) = ("LoadBalancerPortLeft", Warning);
 /// Fields of the Service have no effect.
 pub const IGNORED_FIELDS: (&str, NoteKind) = ("IgnoredServiceFields", Warning);
 /// Annotations of the Service are not known or cannot be read, and have no effect.
@@ -21,6 +23,13 @@ pub const DUPLICATE_REMOVED: (&str, NoteKind) = ("LoadBalancerDuplicateRemoved",
 pub const FOREIGN_KEPT: (&str, NoteKind) = ("ForeignLoadBalancerKept", Warning);
 /// An address that the Service used is not released: others use it, or nothing proves whose it is.
 pub const ADDRESS_KEPT: (&str, NoteKind) = ("PublicIPKept", Warning);
+
+/// Whether an event of this reason tells of what is beside the Service, and keeps it from nothing: Nodes that are no members while the
+/// others serve it, or what a refused creation left.
+#[must_use]
+pub fn is_beside(reason: &str) -> bool {
+    [NODES_LEFT_OUT.0, PORT_LEFT.0].contains(&reason)
+}
 
 /// Whether an event of this reason says that something stays when the Service goes.
 #[must_use]

@@ -11,8 +11,14 @@ pub const UNAUTHENTICATED: &str = "the cloud does not take the credentials, beca
 /// The credentials may not do this.
 pub const DENIED: &str = "the cloud does not let these credentials do it: if the text names an address, a network or another object, see that it exists and that this project may use it; else give the manager credentials that may write in the project of this cluster";
 
+/// What a provider says of a value of the Service or the configuration that the cloud does not take, before what to do about it.
+pub const REFUSED_VALUE: &str = "which the cloud refuses";
+
 /// The API shows a certificate that is not trusted.
 pub const UNTRUSTED: &str = "the certificate of the cloud's API is not trusted here: give the manager the authority that signed it (ca-file in cloud.conf on OpenStack, else a file that SSL_CERT_FILE names), or correct the certificate";
+
+/// The API shows a certificate that is not valid any more.
+pub const EXPIRED: &str = "the certificate of the cloud's API has expired: whoever runs that API renews it; if it has not, correct the clock here";
 
 /// What to do, where the kind of the failure or its text tells it.
 #[must_use]
@@ -26,7 +32,9 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
 }
 
 fn about_certificate(text: &str) -> Option<&'static str> {
-    text.contains("invalid peer certificate").then_some(UNTRUSTED)
+    let is_expired = text.contains("xpired"); // as a word of rustls or in a sentence of it
+    let advice = if is_expired { EXPIRED } else { UNTRUSTED };
+    text.contains("invalid peer certificate").then_some(advice)
 }
 
 #[cfg(test)]
@@ -45,6 +53,11 @@ mod tests {
             (ErrorKind::Denied, "403 Forbidden", Some(DENIED)),
             (ErrorKind::Exhausted, "quota", Some(LIMIT)),
             (ErrorKind::Transient, certificate, Some(UNTRUSTED)),
+            (
+                ErrorKind::Transient,
+                "GET /v3: invalid peer certificate: Expired",
+                Some(EXPIRED),
+            ),
             (ErrorKind::Transient, "503", None),
         ] {
             assert_eq!(about(kind, text), advice, "{text}");

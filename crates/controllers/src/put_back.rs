@@ -18,7 +18,7 @@ use crate::queue::of_services;
 pub(crate) const ADDRESS: &str = "spec.loadBalancerIP";
 
 /// What happens again within this time happens in a row.
-const ROW: Duration = Duration::from_secs(10 * 60);
+pub(crate) const ROW: Duration = Duration::from_secs(10 * 60);
 
 /// How often in a row something is put back at once: people try several values of a label.
 const AT_ONCE: u32 = 5;
@@ -173,8 +173,13 @@ impl Row {
 
 impl Context {
     /// Records that somebody changes a part of an object back again and again, and who that is; where it has `keys`, these of it. The
-    /// API server is asked for that, so do it where something may be awaited, beside the write that puts it back.
-    pub(crate) async fn tell_changed_back<'a, T>(&self, object: &'a T, part: Part, keys: &BTreeSet<String>)
+    /// API server is asked for that, so do it where something may be awaited, beside the write that puts it back. The answer is the text.
+    pub(crate) async fn tell_changed_back<'a, T>(
+        &self,
+        object: &'a T,
+        part: Part,
+        keys: &BTreeSet<String>,
+    ) -> String
     where
         ObjectRef: From<&'a T>,
     {
@@ -191,7 +196,8 @@ impl Context {
         tracing::warn!(object = %reference, part = what, writer = who, "Somebody changes back what this manager writes; it is written less and less often");
         let text =
             format!("{what}: changed back again and again, by {who}; put back after 5, 10, 20 ... 300 s");
-        self.event(object, part.event().note(text));
+        self.event(object, part.event().note(text.clone()));
+        text
     }
 }
 

@@ -29,7 +29,7 @@ pub async fn predict_session(
     let predicting = Predicting(Mutex::new(PlanReport::of_nothing(object)));
     let mut ailments = Vec::new();
     let mut shown = Shown::default();
-    let mut is_settled_without_address = false;
+    let (mut is_shown, mut is_settled_without_address) = (false, false);
     let mut address_change = None;
     let outcome = match session {
         Ok(mut session) => {
@@ -40,6 +40,7 @@ pub async fn predict_session(
             // There a Node without a pod of the Service does not answer.
             let is_local = facts::is_local_traffic_only(&session.facts().service);
             ailments.retain(|ailment| ailment.is_total || !is_local);
+            is_shown = !facts::published_addresses(&session.facts().service).is_empty();
             match driven {
                 Ok(Driven::Settled(status, _)) => {
                     is_settled_without_address = session.facts().is_wanted && status.ingress.is_empty();
@@ -74,10 +75,8 @@ pub async fn predict_session(
         }
         outcome => outcome,
     };
-    // What is predicted is not there.
-    if report.has_changes() {
-        shown = Shown::default();
-    }
+    // What has no address yet is under way, and what nothing is done about is as it is asked for.
+    ailments.retain(|ailment| !ailment.is_of_making || is_shown && report.has_changes());
     PlanReport {
         outcome,
         ailments,

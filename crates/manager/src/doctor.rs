@@ -34,11 +34,13 @@ use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 use crate::manifest;
 pub use crate::outcome::Outcome;
-use crate::why::{Known, Unserved};
+use crate::why::{Known, Unserved, some_of};
 
 pub use before::examine_before;
 pub use explain::{Target, explain};
-pub use report::{Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_text};
+pub use report::{
+    Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_short, render_text,
+};
 
 /// How long one question may take, its retries included. A person waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -62,6 +64,7 @@ pub const TOPICS: &[&Topic] = &[
     &nodes::OWNERS,
     &nodes::INSTANCES,
     &nodes::INITIALIZED,
+    &nodes::BALANCED,
     &services::READ,
     &services::SETTLED,
     &comparison::AS_ASKED,
@@ -272,11 +275,12 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
     objects.is_unled = leadership.is_unled();
     let works = managers::check(patient, found.as_ref(), leadership.leader());
-    checks.extend([leadership.check, works]);
+    let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");
     checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
+    // A cause before what follows from it: a manager that may not, or does not run, does not lead.
+    checks.extend([works, leadership.check]);
     checks.push(writes::check(patient, kube, &objects, found.as_ref()).await);
-    let place_of_clocks = checks.len();
     progress.is_at("asking the cloud about instances and load balancers");
     let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
@@ -306,6 +310,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let load_balancer = provider.and_then(CloudProvider::load_balancer);
     let known = now.map(|now| known(patient, &objects, now, &events, load_balancer.as_deref()));
     let planned = plans.as_deref().unwrap_or_default();
+    checks.push(nodes::left_out(plans.as_deref(), unserved.is_some()));
     let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
         patient.is_manager,
@@ -514,19 +519,8 @@ fn took(time: Duration) -> String {
     }
 }
 
-/// How many names are told; the rest is counted.
+/// How many lines are told; the rest is counted.
 const NAMED: usize = 10;
-
-/// The first names and how many more there are.
-fn some_of(names: impl IntoIterator<Item = String>) -> String {
-    let mut names = names.into_iter();
-    let mut text = names.by_ref().take(NAMED).collect::<Vec<_>>().join(", ");
-    let rest = names.count();
-    if rest > 0 {
-        text.push_str(&format!(" and {rest} more"));
-    }
-    text
-}
 
 /// The first lines and how many more there are.
 fn some_lines(lines: Vec<String>) -> Vec<String> {
@@ -540,11 +534,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_names_are_told_and_the_rest_is_counted() {
+    fn ten_lines_are_told_and_the_rest_is_counted() {
         let names = |count: usize| (1..=count).map(|index| format!("n{index}"));
-        assert_eq!(some_of(names(2)), "n1, n2");
-        assert!(some_of(names(10)).ends_with("n9, n10"));
-        assert!(some_of(names(12)).ends_with("n9, n10 and 2 more"));
         assert_eq!(some_lines(names(12).collect()).len(), 11);
         assert_eq!(some_lines(names(12).collect())[10], "and 2 more");
         assert_eq!(some_lines(names(3).collect()).len(), 3);

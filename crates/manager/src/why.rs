@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
+use bowline_cloud_provider::reasons::is_beside;
 use bowline_cloud_provider::{
     CloudError, ErrorKind, LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts,
 };
@@ -19,12 +20,14 @@ use crate::outcome::Outcome;
 
 mod addresses;
 mod causes;
+mod many;
 mod members;
 pub(crate) mod node;
 mod render;
 
 pub use causes::CAUSES;
 use causes::{EVENT, LAST_TRY};
+pub(crate) use many::{of_many, some_of};
 pub use node::{Shown, of_answer, of_node};
 pub use render::{render_json, render_text};
 
@@ -56,6 +59,8 @@ pub struct Cause {
     pub outcome: Outcome,
     /// The reason.
     pub text: String,
+    /// The reason without what is of the moment, such as when it was tried; empty if that is the text.
+    pub(crate) timeless: String,
     /// Since when it is so, in words; empty if that is not known.
     pub since: String,
     /// Who has to do what.
@@ -75,6 +80,7 @@ impl Cause {
             id,
             outcome,
             text,
+            timeless: String::new(),
             since: String::new(),
             remedy,
         }
@@ -163,27 +169,6 @@ impl Why {
     pub(crate) fn first(&mut self, cause: Cause, next: &str) {
         self.causes.insert(0, cause);
         next.clone_into(&mut self.next);
-    }
-
-    /// The causes in lines, each with what to do about it.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        let is = self.is.first().map_or("", String::as_str);
-        let mut lines = Vec::new();
-        for Cause {
-            text, since, remedy, ..
-        } in &self.causes
-        {
-            let dash = if since.is_empty() { "" } else { ", " };
-            lines.push(format!("{}: {is}{dash}{since}: {text}", self.object));
-            if !remedy.is_empty() {
-                lines.push(format!("  do: {remedy}"));
-            }
-        }
-        if lines.is_empty() {
-            lines.push(format!("{}: {is}", self.object));
-        }
-        lines
     }
 }
 
@@ -320,6 +305,9 @@ impl<'a> Failure<'a> {
             "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
             }
+            "denied" if self.text.contains(advice::REFUSED_VALUE) => {
+                "whoever owns the Service does what the text says about the value that the cloud refuses"
+            }
             "denied" => {
                 "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
                  runs the manager gives it credentials that may write in the project of this cluster"
@@ -334,6 +322,14 @@ impl<'a> Failure<'a> {
                 "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
                  else changes this load balancer in the cloud"
             }
+            "kubernetes" if self.text.contains("changed back again") => {
+                "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is \
+                 written again after up to five minutes only"
+            }
+            "kubernetes" if self.text.contains("429") => {
+                "the API server is busy, or limits the manager's account: whoever runs the cluster looks at what floods it, and at its flow \
+                 schemas (kubectl get flowschemas); the manager tries again by itself"
+            }
             "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
             "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
             "waiting" | "pending" if self.has_lasted(now) => {
@@ -343,7 +339,11 @@ impl<'a> Failure<'a> {
             "waiting" | "pending" => {
                 "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
             }
-            "failed" if self.text.contains(advice::UNTRUSTED) => {
+            "failed"
+                if [advice::UNTRUSTED, advice::EXPIRED]
+                    .iter()
+                    .any(|it| self.text.contains(it)) =>
+            {
                 "whoever runs the manager does what the text ends with"
             }
             "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
@@ -444,6 +444,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             false => failure.remedy(known.now),
         };
         let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), remedy);
+        failure.text.clone_into(&mut cause.timeless);
         cause.since = failure
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
@@ -458,9 +459,11 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     }
     let key = ServiceKey::of(service).to_string();
     if let Some(report) = report {
-        let tells_more = |it: &SeenEvent| !FAILED.contains(&&*it.reason) && *it.reason != *NO_NODES;
+        let tells_more = |it: &SeenEvent| {
+            !FAILED.contains(&&*it.reason) && *it.reason != *NO_NODES && !is_beside(&it.reason)
+        };
         let is_warned = known.warnings(&key).any(tells_more);
-        of_report(&mut why, report, failure.as_ref(), is_warned);
+        of_report(&mut why, report, failure.as_ref(), is_warned, known);
         members::of_zone(&mut why, report.shown.zone.as_deref(), known);
     }
     if known.classes.is_wanted(service) {
@@ -471,8 +474,12 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     let noted: Vec<&str> = noted.map(|note| note.reason).collect();
     let is_told = |it: &SeenEvent| {
         let reason = &*it.reason;
-        FAILED.contains(&reason) || noted.contains(&reason) || reason == NO_NODES
+        FAILED.contains(&reason) || noted.contains(&reason) || reason == NO_NODES || is_beside(reason)
     };
+    let beside = known
+        .warnings(&key)
+        .filter(|it| is_beside(&it.reason) && !noted.contains(&&*it.reason));
+    why.is.extend(beside.map(|it| it.message.clone()));
     why.causes.extend(
         known
             .warnings(&key)
@@ -501,7 +508,13 @@ const UNANSWERED: &str = "whoever owns the Service looks whether its pods are re
     answers on the Nodes, and what is between them and the load balancer: firewalls, security groups, network policies";
 
 /// `is_warned`: the manager told of something that may still hold.
-fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, is_warned: bool) {
+fn of_report(
+    why: &mut Why,
+    report: &PlanReport,
+    failure: Option<&Failure<'_>>,
+    is_warned: bool,
+    known: &Known<'_>,
+) {
     let is_told = |text: &str| failure.is_some_and(|it| it.text.contains(text));
     let headline = report.headline();
     why.should.push(match &report.outcome {
@@ -514,7 +527,10 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
     why.should
         .extend(report.in_words().into_iter().map(|words| format!("  {words}")));
     let follow = "follow the text";
+    // What the manager tried was refused before this: what a prediction meets behind it follows from that, or is not so at all.
+    let is_beyond = failure.is_some_and(|it| !it.is_wait()) && report.has_changes();
     match &report.outcome {
+        ReportedOutcome::Refused { refusal } if is_beyond && !is_told(&refusal.reason) => {}
         ReportedOutcome::Refused { refusal } => {
             let remedy = refusal.remedy.as_deref();
             match why.causes.last_mut().filter(|_| is_told(&refusal.reason)) {
@@ -595,6 +611,7 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
         text,
         is_total,
         remedy,
+        ..
     } in &report.ailments
     {
         let remedy = if remedy.is_empty() { UNANSWERED } else { remedy };
@@ -607,12 +624,19 @@ fn of_report(why: &mut Why, report: &PlanReport, failure: Option<&Failure<'_>>, 
             .push(Cause::new("service.members-down", outcome, text, remedy));
     }
     for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
+        if is_beside(note.reason) {
+            why.is.push(note.text.clone());
+            continue;
+        }
+        if is_beyond && !known.warnings(&report.object).any(|it| it.reason == note.reason) {
+            continue;
+        }
         let text = format!("{}: {}", note.reason, note.text);
         why.causes.push(Cause::new(
             format!("{EVENT}{}", note.reason),
             Outcome::Warning,
             text,
-            remedy_of(note.reason),
+            known.remedy_of(note.reason),
         ));
     }
 }
@@ -639,16 +663,24 @@ impl<'a> Known<'a> {
         last.into_values()
     }
 
+    /// What the tables of events say to do about one: that of the cloud, or that of the controllers.
+    fn remedy_of(&self, reason: &str) -> &'static str {
+        let of_cloud = self.load_balancer.and_then(|it| it.event(reason));
+        of_cloud.map_or_else(|| remedy_of(reason), |it| it.remedy)
+    }
+
     /// What a warning tells, with what the table of events has about it.
     fn cause(&self, event: &SeenEvent) -> Cause {
-        let remedy = remedy_of(&event.reason);
+        let remedy = self.remedy_of(&event.reason);
         let text = format!(
             "{}, {} ago: {}",
             event.reason,
             span(self.now, event.last),
             event.message
         );
-        Cause::new(format!("{EVENT}{}", event.reason), Outcome::Warning, text, remedy)
+        let mut cause = Cause::new(format!("{EVENT}{}", event.reason), Outcome::Warning, text, remedy);
+        cause.timeless = format!("{}: {}", event.reason, event.message);
+        cause
     }
 }
 
@@ -670,7 +702,7 @@ pub(crate) fn remedy_of_error(error: &CloudError) -> &'static str {
     })
 }
 
-/// What the table of events says to do about one.
+/// What the table of the controllers' events says to do about one.
 pub(crate) fn remedy_of(reason: &str) -> &'static str {
     let known = EVENTS.iter().find(|it| it.reason == reason);
     known.map_or("follow the text", |it| it.remedy)

@@ -25,7 +25,7 @@ pub struct PlanReport {
     /// What does not answer behind it by now, as the cloud tells.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ailments: Vec<Ailment>,
-    /// What the load balancer is like by now; nothing where steps would change it.
+    /// What the load balancer is like by now.
     #[serde(skip)]
     pub shown: Shown,
     /// Which addresses the Service loses by it.
@@ -75,19 +75,42 @@ pub struct Ailment {
     /// What to do; empty where members do not answer.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub remedy: &'static str,
+    /// Whether it is so of each load balancer for a moment while it is made.
+    #[serde(skip)]
+    pub is_of_making: bool,
 }
 
 impl Ailment {
+    /// A part leads nowhere, because what is behind it is gone.
+    #[must_use]
+    pub fn leads_nowhere(text: String) -> Self {
+        Self {
+            text,
+            is_total: true,
+            remedy: "a manager that leads makes what is missing when it looks next: after up to ten minutes, or at once when the Service changes, as by any annotation",
+            is_of_making: true,
+        }
+    }
+
     /// What a person has to do something about, because nothing serves until then.
     #[must_use]
     pub fn lasting(&self) -> Option<Refusal> {
-        let lasts = self.is_total && !self.remedy.is_empty();
+        let lasts = self.is_total && !self.remedy.is_empty() && !self.is_of_making;
         lasts.then(|| Refusal::new(self.text.clone()).with_remedy(self.remedy))
+    }
+
+    /// A member, where it is reached, and what the cloud says of it.
+    #[must_use]
+    pub fn member(name: &str, address: &str, port: u16, status: &str) -> String {
+        match address.contains(':') {
+            true => format!("{name} ([{address}]:{port}, {status})"),
+            false => format!("{name} ({address}:{port}, {status})"),
+        }
     }
 
     /// These members of so many are down; `None` if it is none of them.
     #[must_use]
-    pub fn of_members(pool: &str, down: &[&str], of: usize) -> Option<Self> {
+    pub fn of_members(pool: &str, down: &[String], of: usize) -> Option<Self> {
         let count = down.len();
         (count > 0).then(|| Self {
             text: format!(
@@ -96,6 +119,7 @@ impl Ailment {
             ),
             is_total: count == of,
             remedy: "",
+            is_of_making: false,
         })
     }
 }

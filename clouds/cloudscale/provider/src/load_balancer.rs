@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
     Question, Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
-use bowline_plan::{Ailment, Refusal, Shown};
+use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 
 use crate::load_balancer::annotations::{NODE_SELECTOR, ZONE, annotation_table};
@@ -23,6 +23,7 @@ use crate::load_balancer::plan::hrefs::Hrefs;
 use crate::load_balancer::plan::persisted;
 use crate::load_balancer::refused::StillFull;
 use crate::load_balancer::step::{CloudStep, PartChange};
+use crate::messages::EVENTS;
 use crate::nodes::servers::ServerReads;
 
 pub(crate) mod annotations;
@@ -190,12 +191,22 @@ impl Reconciler for Balancers {
         outcome
     }
 
-    fn ailments(&self, _: &Intent, observed: &Observed) -> Vec<Ailment> {
+    fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
         let of_pool = |it: &ObservedPool| {
             let is_down = |member: &&Member| member.monitor_status == Some(MonitorStatus::Down);
             let down = it.members.iter().filter(is_down);
-            let down: Vec<&str> = down.map(|member| member.name.as_str()).collect();
-            Ailment::of_members(&it.pool.name, &down, it.members.len())
+            let down =
+                down.map(|it| Ailment::member(name_of(intent, it), &it.address, it.protocol_port, "down"));
+            let down: Vec<String> = down.collect();
+            let is_empty =
+                it.members.is_empty() && intent.needs().is_some_and(|needs| !needs.nodes.is_empty());
+            match is_empty {
+                true => Some(Ailment::leads_nowhere(format!(
+                    "pool {}: it has no members",
+                    it.pool.name
+                ))),
+                false => Ailment::of_members(&it.pool.name, &down, it.members.len()),
+            }
         };
         let mut all: Vec<Ailment> = observed.pools.iter().filter_map(of_pool).collect();
         let balancer = observed
@@ -219,12 +230,13 @@ impl Reconciler for Balancers {
                     true => "whoever owns the project looks at the load balancer at cloudscale.ch, and asks the cloud's support to repair it; or deletes it, so that the manager makes another one: that has another address, unless the Service asks for this one by a floating IP or by VIP addresses, and clients have to follow",
                     false => "",
                 },
+                is_of_making: false,
             });
         }
         all
     }
 
-    fn shown(&self, _: &Intent, observed: &Observed) -> Shown {
+    fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
         let mut balancers = observed.balancers.iter();
         let balancer = balancers.find(|it| Some(&it.uuid) == observed.pools_of.as_ref());
         let mut shown = Shown {
@@ -239,7 +251,7 @@ impl Reconciler for Balancers {
                 _ => "(health not known)",
             };
             let members = it.members.iter();
-            let members = members.map(|member| (member.name.as_str(), state(member)));
+            let members = members.map(|member| (name_of(intent, member), state(member)));
             shown.add_members(&format!("pool {}", it.pool.name), members);
         }
         shown
@@ -278,6 +290,10 @@ impl Reconciler for Balancers {
 impl LoadBalancer for Balancers {
     fn annotations(&self) -> &'static [AnnotationSpec] {
         annotation_table()
+    }
+
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        EVENTS.iter().find(|it| it.reason == reason)
     }
 
     /// An annotation decides, as with the Go manager.
@@ -319,4 +335,11 @@ impl LoadBalancer for Balancers {
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         facts::annotation(service, NODE_SELECTOR.key).is_some_and(|selector| !selector.trim().is_empty())
     }
+}
+
+/// The Node behind a member; where none has its address, the member's own name, which is address and port.
+fn name_of<'a>(intent: &'a Intent, member: &'a Member) -> &'a str {
+    let mut nodes = intent.needs().into_iter().flat_map(|needs| needs.nodes);
+    let node = nodes.find(|node| node.addresses.iter().any(|it| it.address == member.address));
+    node.map_or(member.name.as_str(), |node| node.name.as_str())
 }

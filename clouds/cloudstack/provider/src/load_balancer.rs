@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
     RefusalBook, ServiceFacts,
 };
 use bowline_cloudstack_client::{Client, WallClock};
-use bowline_plan::{Refusal, Shown};
+use bowline_plan::{EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 
 pub(crate) mod annotations;
@@ -38,6 +38,7 @@ use self::observe::observed::{Observed, Seen};
 use self::observe::reads::Reads;
 use self::observe::remembered::Remembered;
 use self::step::CloudStep;
+use crate::messages::EVENTS;
 use crate::version::ServerVersion;
 use crate::virtual_machines::VirtualMachines;
 
@@ -186,6 +187,10 @@ impl Reconciler for Balancers {
 impl LoadBalancer for Balancers {
     fn annotations(&self) -> &'static [AnnotationSpec] {
         annotation_table()
+    }
+
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        EVENTS.iter().find(|it| it.reason == reason)
     }
 
     fn room_was_made(&self) {

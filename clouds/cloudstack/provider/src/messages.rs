@@ -5,8 +5,8 @@ use bowline_cloud_provider::reasons;
 bowline_plan::events! {
     pub EVENTS;
     NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
-        "Nodes did not become members, because no virtual machine is known for them, or their virtual machine has no NIC.",
-        "Give the virtual machine the name of its node and a NIC. Check that the API keys may see it.";
+        "Nodes did not become members, because no virtual machine is known for them, or their virtual machine has no NIC, or is in another network than the one that the rules lead to.",
+        "Give the virtual machine the name of its node and a NIC in that network. Check that the API keys may see it.";
     NO_SOURCE_CIDRS = "SourceCIDRsEmpty", Warning,
         "The annotation with the source networks is empty. An empty one restricts nothing, so everybody may connect.",
         "Remove the annotation, or list the networks that may connect.";

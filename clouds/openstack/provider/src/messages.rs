@@ -52,12 +52,15 @@ bowline_plan::events! {
     GONE = reasons::GONE, Shared,
         "The load balancer of the Service is gone, for example because somebody deleted it, or Octavia has been deleting it for more than a minute and does not get done. Another one is made. A Service that shared it gets one of its own, at another address.",
         "Find out who deleted it, unless LoadBalancerInError appeared shortly before, or the Service was of another type for a moment: then Bowline did. To share a load balancer again, set load-balancer-id.";
-    PORT_LEFT = "LoadBalancerPortLeft", Warning,
+    PORT_LEFT = reasons::PORT_LEFT, Shared,
         "Octavia made a port for a load balancer that is not there, as it leaves one when it refuses a creation. The port has an address of the subnet. It may be of an earlier try for this Service or of another cluster, so Bowline leaves it, and makes the Service's load balancer empty first, then part by part.",
         "If nothing needs the port, delete it: `openstack port delete`.";
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
         "The node selector leaves out every Node that may be a member, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
         "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, look for the taint ToBeDeletedByClusterAutoscaler on those that have them, or look at their addresses.";
+    NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
+        "Nodes have no provider ID of a server, so Bowline cannot find their ports, and these do not get the security group of the Service. All other nodes are served.",
+        "Wait until the nodes are initialised: their own events and `doctor` say why one is not.";
     NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
         "Nodes have no address in the subnet that the members are in. The load balancer may not reach them, and where Bowline manages security groups, their ports do not get the group.",
         "Where member-subnet-id names that subnet, in cloud.conf or on the Service: give the servers of the nodes a port in it, or correct it. Else set it to the subnet of the nodes.";

@@ -9,7 +9,7 @@ use bowline_cloud_provider::{
     Reconcile, Reconciler, RefusalBook, ServiceFacts, ServiceKey,
 };
 use bowline_phoenixnap_client::Client;
-use bowline_plan::{Refusal, Shown};
+use bowline_plan::{EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 
 use crate::annotations::{SERVER_ID, annotation_table};
@@ -20,6 +20,7 @@ use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen};
 use crate::load_balancer::orphans::Remover;
 use crate::load_balancer::step::CloudStep;
+use crate::messages::EVENTS;
 use crate::nodes::provider_id;
 
 mod apply;
@@ -137,6 +138,10 @@ impl Reconciler for Balancers {
 impl LoadBalancer for Balancers {
     fn annotations(&self) -> &'static [AnnotationSpec] {
         annotation_table()
+    }
+
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        EVENTS.iter().find(|it| it.reason == reason)
     }
 
     fn room_was_made(&self) {

@@ -6,7 +6,7 @@ use bowline_cloud_provider::{CloudError, CloudProvider};
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
     Category, Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, examine_before,
-    render_json, render_text,
+    render_json, render_short, render_text,
 };
 use bowline_manager::serving;
 use tokio::time::{Instant, timeout};
@@ -89,7 +89,8 @@ pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundin
         Err(error) => return super::complain(&[error], ""),
     };
     let text = match doctor.output {
-        OutputForm::Text => terminal.dress(&render_text(&checks)),
+        OutputForm::Text if doctor.has_log => terminal.dress(&render_text(&checks)),
+        OutputForm::Text => terminal.dress(&render_short(&checks)),
         OutputForm::Json => render_json(&checks) + "\n",
     };
     match super::print(&text) {

@@ -40,6 +40,8 @@ const VARIABLES_OF_THE_POD: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
 ];
 
 /// Reads from the cluster what the command line does not say, and runs the command with it.
@@ -259,6 +261,11 @@ impl Taken {
             self.lacking.push(format!(
                 "{name} of the manager is not taken: this computer goes its own way to the cloud, and what is run in the pod goes the \
                  manager's"
+            ));
+        } else if name.starts_with("SSL_CERT_") {
+            self.lacking.push(format!(
+                "{name} of the manager is not taken, because it names files of its pod ({value}): if the certificate of the cloud is not trusted \
+                 here, set {name} to a copy of them"
             ));
         }
     }
@@ -510,6 +517,24 @@ mod tests {
             "--cloud-provider=openstack",
         ];
         assert_eq!(flags(&manager), expected);
+    }
+
+    #[test]
+    fn authorities_that_are_files_of_the_pod_are_not_looked_for_here() {
+        let mut taken = Taken {
+            object: String::new(),
+            flags: Vec::new(),
+            variables: Vec::new(),
+            files: Vec::new(),
+            named: Vec::new(),
+            sources: Vec::new(),
+            lacking: Vec::new(),
+            is_hidden: false,
+        };
+        taken.add("SSL_CERT_FILE".to_owned(), "/etc/ca/ca.crt".to_owned());
+        taken.add("OS_REGION".to_owned(), "one".to_owned());
+        assert_eq!(taken.variables, [("OS_REGION".to_owned(), "one".to_owned())]);
+        assert!(taken.lacking[0].contains("/etc/ca/ca.crt") && taken.lacking.len() == 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::Refusal;
+use bowline_plan::{EventSpec, Refusal};
 
 use super::served::{Balancers, Balancing, lock};
 use super::session::{InTurn, Part};
@@ -52,6 +52,12 @@ impl LoadBalancer for Balancers {
 
     fn may_lead_to(&self, service: &Service, node: &Node) -> bool {
         self.of(service).is_none_or(|cloud| cloud.is_near(node))
+    }
+
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        self.clouds
+            .iter()
+            .find_map(|cloud| cloud.load_balancer.event(reason))
     }
 
     fn drains(&self, service: &Service) -> bool {

@@ -9,6 +9,7 @@ use bowline_kube_io::KubeError;
 
 use super::unsettled::{Reason, Unsettled};
 use super::{Key, ServiceController};
+use crate::put_back::ROW;
 use crate::queue::RetryAfter;
 
 /// Trouble that is over within this time is none: most load balancers are made sooner.
@@ -61,9 +62,16 @@ impl ServiceController {
         let (is_early, trouble, lasts) = self.tracked(key, |tracked| match &tracked.unsettled {
             Some(unsettled) if unsettled.is_early() => (true, None, Duration::ZERO),
             Some(unsettled) => (false, Some(unsettled.shown()), unsettled.since.elapsed()),
-            None => (false, None, Duration::ZERO),
+            // The load balancer is as it should be, and somebody takes that out of the status.
+            None => match tracked.fights.contested() {
+                Some((text, lasts)) => (false, Some((Reason::Kubernetes.name(), text.to_owned())), lasts),
+                None => (false, None, Duration::ZERO),
+            },
         });
         self.forget_unused(key);
+        if self.tracked(key, |tracked| tracked.fights.contested().is_some()) {
+            self.queue.add_after(Key::Condition(key.clone()), ROW); // nothing else tells that it has ended
+        }
         if is_early {
             self.condition_is_due(key); // it was queued for an earlier trouble
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
+use tokio::time::Instant;
 
 use super::needs_update::address;
 use super::status::is_shown;
@@ -36,6 +37,8 @@ pub(super) struct Fights {
     entries: Pairs<Ours>,
     /// What this process published, or found as it would publish it.
     status: Option<LoadBalancerStatus>,
+    /// Since when somebody takes the status away so often that it is held back, and how that was told.
+    contested: Option<(Instant, String)>,
     /// Annotations whose last change led to nothing.
     idle: BTreeSet<String>,
     /// The changes of such annotations in a row.
@@ -156,6 +159,13 @@ impl Fights {
         Some(after)
     }
 
+    /// Why the Service may lack its status, and for how long; `None` as soon as nobody has taken it away for a while.
+    pub(super) fn contested(&self) -> Option<(&str, Duration)> {
+        let (since, text) = self.contested.as_ref()?;
+        let goes_on = self.rows.is_in_row(Part::Status);
+        goes_on.then(|| (text.as_str(), since.elapsed()))
+    }
+
     /// This process wrote on the Service.
     pub(super) fn wrote(&mut self, write: &KubeWrite) {
         let mut note = |key: &str, value: &Option<String>| match value {
@@ -268,7 +278,16 @@ impl ServiceController {
             return self.forget_unused(key);
         };
         for (part, keys) in untold {
-            self.ctx.tell_changed_back(&*service, part, &keys).await;
+            let text = self.ctx.tell_changed_back(&*service, part, &keys).await;
+            if part == Part::Status {
+                self.tracked(key, |tracked| {
+                    tracked.fights.contested = Some((Instant::now(), text))
+                });
+            }
+        }
+        if self.tracked(key, |tracked| tracked.fights.contested().is_some()) {
+            // Whoever clears the whole status takes the condition away with it.
+            self.queue.add_after(Key::Condition(key.clone()), Duration::ZERO);
         }
         if due.is_empty() {
             return;

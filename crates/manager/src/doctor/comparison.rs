@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, no_answer, timed};
 use crate::plan::{PlanInput, plan_services};
-use crate::why::{self, Known, Unserved, Why, is_troubled};
+use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
 
 pub(super) static AS_ASKED: Topic = Topic::new(
     Category::Services,
@@ -128,10 +128,7 @@ fn judge(compared: &[(bool, Why)], of: usize) -> Check {
         true => AS_ASKED.failed(seen, remedy),
         false => AS_ASKED.warning(seen, remedy),
     };
-    let lines = told.iter().take(NAMED).flat_map(|(_, why)| why.lines());
-    let more = told.len().saturating_sub(NAMED);
-    let more = (more > 0).then(|| format!("and {more} more"));
-    check.with(lines.chain(more).collect())
+    check.with(of_many(told.into_iter().map(|(_, why)| why), NAMED))
 }
 
 #[cfg(test)]

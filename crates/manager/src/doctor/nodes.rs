@@ -1,9 +1,12 @@
 //! Nodes: whose they are, whether they are initialised, and whether the cloud has instances for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys};
+use bowline_cloud_provider::plan::PlanReport;
+use bowline_cloud_provider::{
+    ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons,
+};
 use bowline_kube_io::KubeError;
 use jiff::{SignedDuration, Timestamp};
 
@@ -38,6 +41,13 @@ pub(super) static INITIALIZED: Topic = Topic::new(
     "nodes.initialized",
     "Nodes are initialised",
     "docs/runbooks/BowlineNodeNotInitialized.md",
+);
+
+pub(super) static BALANCED: Topic = Topic::new(
+    Category::Nodes,
+    "nodes.balanced",
+    "Nodes that may be members are members",
+    "docs/guides/troubleshoot.md#nodes",
 );
 
 /// After this time a Node does not wait any more: something is wrong. The alert has the same.
@@ -94,6 +104,24 @@ pub(super) fn checks(
         instances,
         judge_waiting(&waiting, now, is_initialised_here),
     ]
+}
+
+/// Which Nodes no load balancer leads to, by the plans of Services: told here once, and not with each of them.
+pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check {
+    let Some(plans) = plans.filter(|_| !is_unserved) else {
+        return BALANCED.skipped("no plan of a Service is made");
+    };
+    let notes = plans.iter().flat_map(|plan| &plan.notes);
+    let texts = notes
+        .filter(|note| note.reason == reasons::NODES_LEFT_OUT.0)
+        .map(|note| note.text.as_str());
+    let texts: BTreeSet<&str> = texts.collect();
+    if texts.is_empty() {
+        return BALANCED.ok("as far as plans of Services were made");
+    }
+    let lines = texts.into_iter().map(str::to_owned).collect();
+    let remedy = "the Services are served by the other Nodes. What keeps these out, `explain node/NAME` and the checks above say";
+    BALANCED.warning("not all", remedy).with(some_lines(lines))
 }
 
 type Answered = (Arc<Node>, InstanceResult);
@@ -280,9 +308,18 @@ fn judge_waiting(waiting: &[(&Node, Shown<'_>)], now: Timestamp, is_initialised_
     let late = waiting.iter().filter(is_late).count();
     let mut oldest = waiting.to_vec();
     oldest.sort_by_key(|(node, _)| node.created);
-    let lines = oldest.iter().map(|(node, shown)| {
+    // Those that wait for one reason are one line, with the time of the first.
+    let mut reasons: Vec<(String, Vec<&Node>)> = Vec::new();
+    for (node, shown) in &oldest {
         let why = of_answer(node, shown).map_or(String::new(), |cause| cause.text);
-        format!("{}, for {} min: {why}", node.name, age(node).as_mins().max(0))
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, nodes)) => nodes.push(node),
+            None => reasons.push((why, vec![node])),
+        }
+    }
+    let lines = reasons.iter().map(|(why, nodes)| {
+        let names = some_of(nodes.iter().map(|node| node.name.to_string()));
+        format!("{names}, for {} min: {why}", age(nodes[0]).as_mins().max(0))
     });
     let lines = some_lines(lines.collect());
     let seen = format!(
@@ -308,6 +345,7 @@ fn judge_waiting(waiting: &[(&Node, Shown<'_>)], now: Timestamp, is_initialised_
 mod tests {
     use std::time::Duration;
 
+    use bowline_cloud_provider::plan::Note;
     use bowline_cloud_provider::{
         CloudError, FoundBy, Instance, InstanceMetadata, InstanceState, Taint, TaintEffect,
     };
@@ -523,6 +561,23 @@ mod tests {
     }
 
     #[test]
+    fn nodes_that_are_left_out_are_told_once() {
+        let noted = |name: &str, text: &str| PlanReport {
+            notes: vec![Note::warning("NodesLeftOut", text)],
+            ..PlanReport::of_nothing(format!("default/{name}"))
+        };
+        let plans = [
+            noted("a", "not balanced over: n1"),
+            noted("b", "not balanced over: n1"),
+        ];
+        let check = left_out(Some(&plans), false);
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert_eq!(check.details, ["not balanced over: n1"]);
+        assert_eq!(left_out(Some(&[]), false).outcome, Outcome::Ok);
+        assert_eq!(left_out(None, false).outcome, Outcome::Skipped);
+    }
+
+    #[test]
     fn a_node_that_waits_too_long_is_a_failure_unless_another_cloud_has_to_see_to_it() {
         let now: Timestamp = NOW.parse().unwrap();
         let fresh = node("fresh", "", Some("2026-01-01T00:25:00Z"));
@@ -548,6 +603,14 @@ mod tests {
             Outcome::Warning
         );
         assert_eq!(judge_waiting(&[], now, true).outcome, Outcome::Ok);
+        let many: Vec<_> = (1..8)
+            .map(|index| node(&format!("n{index}"), "", Some("2026-01-01T00:25:00Z")))
+            .collect();
+        let many: Vec<(&Node, Shown<'_>)> = many.iter().map(|node| (&**node, Shown::default())).collect();
+        assert_eq!(
+            judge_waiting(&many, now, true).details,
+            ["n1, n2, n3, n4, n5 and 2 more, for 5 min: the cloud does not list its instances"]
+        );
         let elsewhere = judge_waiting(&[(&late, Shown::of(Some(&missing)))], now, false);
         let remedy = elsewhere.remedy;
         assert!(remedy.contains("--controllers"), "{remedy}");

@@ -1,5 +1,6 @@
 //! What is told: a list of checks, as text for people and as JSON for programs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::json;
@@ -156,33 +157,72 @@ pub fn render_text(checks: &[Check]) -> String {
     text
 }
 
+/// What is wrong, the worst first and a cause before what follows from it; of all else only how much there is.
+#[must_use]
+pub fn render_short(checks: &[Check]) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_short(&mut text, checks);
+    text
+}
+
+fn write_short(text: &mut String, checks: &[Check]) -> std::fmt::Result {
+    let with = |outcome| checks.iter().filter(move |check| check.outcome == outcome);
+    for check in with(Outcome::Failed).chain(with(Outcome::Warning)) {
+        write_one(text, check)?;
+    }
+    for outcome in [Outcome::Ok, Outcome::Skipped] {
+        let mut counts = BTreeMap::new();
+        for check in with(outcome) {
+            *counts.entry(check.topic.category).or_insert(0_usize) += 1;
+        }
+        let counts = counts
+            .iter()
+            .map(|(category, count)| format!("{} ({count})", category.name()));
+        let counts: Vec<String> = counts.collect();
+        if !counts.is_empty() {
+            writeln!(text, "  {:<8} {}", outcome.name(), counts.join(", "))?;
+        }
+    }
+    write_counts(text, checks, "; -v=1 shows all of them")
+}
+
 fn write_all(text: &mut String, checks: &[Check]) -> std::fmt::Result {
     let mut category = None;
     for check in checks {
-        let Check {
-            topic,
-            outcome,
-            seen,
-            details,
-            remedy,
-            help: _,
-        } = check;
-        if category.replace(topic.category) != Some(topic.category) {
-            writeln!(text, "{}", topic.category.name())?;
+        if category.replace(check.topic.category) != Some(check.topic.category) {
+            writeln!(text, "{}", check.topic.category.name())?;
         }
-        writeln!(text, "  {:<8} {}: {seen}", outcome.name(), topic.name)?;
-        for detail in details {
-            writeln!(text, "             {detail}")?;
-        }
-        if !remedy.is_empty() {
-            writeln!(text, "           do:  {remedy}")?;
-            writeln!(text, "           see: {}", check.link())?;
-        }
+        write_one(text, check)?;
     }
+    write_counts(text, checks, "")
+}
+
+fn write_one(text: &mut String, check: &Check) -> std::fmt::Result {
+    let Check {
+        topic,
+        outcome,
+        seen,
+        details,
+        remedy,
+        help: _,
+    } = check;
+    writeln!(text, "  {:<8} {}: {seen}", outcome.name(), topic.name)?;
+    for detail in details {
+        writeln!(text, "             {detail}")?;
+    }
+    if !remedy.is_empty() {
+        writeln!(text, "           do:  {remedy}")?;
+        writeln!(text, "           see: {}", check.link())?;
+    }
+    Ok(())
+}
+
+fn write_counts(text: &mut String, checks: &[Check], more: &str) -> std::fmt::Result {
     let count = |wanted| checks.iter().filter(|check| check.outcome == wanted).count();
     writeln!(
         text,
-        "{} ok, {} warning, {} failed, {} skipped",
+        "{} ok, {} warning, {} failed, {} skipped{more}",
         count(Outcome::Ok),
         count(Outcome::Warning),
         count(Outcome::Failed),
@@ -244,6 +284,24 @@ mod tests {
                         see: docs/README.md\n  \
                skipped  the door is open: there is no house\n\
              1 ok, 0 warning, 1 failed, 1 skipped\n"
+        );
+        let warned = [
+            DOOR.ok("it is"),
+            DOOR.warning("it creaks", "oil it"),
+            checks[1].clone(),
+        ];
+        assert_eq!(
+            render_short(&warned),
+            "  \
+               failed   the door is open: it is shut\n             \
+                          by the wind\n           \
+                        do:  open it\n           \
+                        see: docs/README.md\n  \
+               warning  the door is open: it creaks\n           \
+                        do:  oil it\n           \
+                        see: docs/README.md\n  \
+               ok       cloud (1)\n\
+             1 ok, 1 warning, 1 failed, 0 skipped; -v=1 shows all of them\n"
         );
         let parsed: serde_json::Value = serde_json::from_str(&render_json(&checks)).unwrap();
         assert_eq!(

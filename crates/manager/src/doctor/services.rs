@@ -7,7 +7,7 @@ use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
 use super::{Behind, Category, Check, NAMED, Outcome, Topic, some_lines, some_of, unread};
-use crate::why::{self, Known, Unserved, Why};
+use crate::why::{self, Known, Unserved, Why, of_many};
 
 pub(super) static READ: Topic = Topic::new(
     Category::Services,
@@ -98,10 +98,7 @@ fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
     if troubled.is_empty() {
         return SETTLED.ok("all");
     }
-    let mut lines: Vec<String> = troubled.iter().take(NAMED).flat_map(Why::lines).collect();
-    if troubled.len() > NAMED {
-        lines.push(format!("and {} more", troubled.len() - NAMED));
-    }
+    let lines = of_many(troubled, NAMED);
     let seen = format!("{} not settled", troubled.len());
     let is_failed = troubled.iter().any(|why| why.outcome() == Outcome::Failed);
     let check = match unserved {

@@ -281,6 +281,36 @@ fn nodes_that_are_all_left_out_are_told_with_what_leaves_them_out() {
     );
 }
 
+/// A plan that goes on behind what the cloud refused meets what is not so, or what follows from it.
+#[test]
+fn what_a_prediction_meets_behind_a_refusal_is_no_second_cause() {
+    let nodes = nodes();
+    let beyond = PlanReport {
+        outcome: ReportedOutcome::Refused {
+            refusal: Refusal::new("the subnet of the members is not known").with_remedy("set it"),
+        },
+        notes: vec![
+            Note::warning("NodesElsewhere", "in another subnet"),
+            Note::warning("NodesLeftOut", "not balanced over: c"),
+        ],
+        ..with_step()
+    };
+    let service = in_trouble("refused", "network x, which the cloud refuses; name another one");
+    let why = of_service(&service, Some(&beyond), &known(&nodes, &[]));
+    assert_eq!(texts(&why).len(), 1, "{why:?}");
+    assert!(why.causes[0].text.contains("name another one"), "{why:?}");
+    assert!(why.is.contains(&"not balanced over: c".to_owned()), "{why:?}");
+    // What was told in an event was met.
+    let events = [event(
+        "default/web",
+        "NodesElsewhere",
+        "in another subnet",
+        "2026-01-01T00:29:00Z",
+    )];
+    let why = of_service(&service, Some(&beyond), &known(&nodes, &events));
+    assert_eq!(texts(&why).len(), 2, "{why:?}");
+}
+
 #[test]
 fn what_a_plan_notes_and_an_event_says_is_told_once() {
     let noted = PlanReport {
@@ -316,8 +346,8 @@ fn what_a_plan_notes_and_an_event_says_is_told_once() {
 #[test]
 fn members_that_do_not_answer_are_told_of_a_balancer_that_has_its_address() {
     let well = service(|it| it["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "192.0.2.1" }] }));
-    let some = Ailment::of_members("tcp/http", &["a"], 2).unwrap();
-    let all = Ailment::of_members("tcp/http", &["a", "b"], 2).unwrap();
+    let some = Ailment::of_members("tcp/http", &["a".to_owned()], 2).unwrap();
+    let all = Ailment::of_members("tcp/http", &["a".to_owned(), "b".to_owned()], 2).unwrap();
     assert_eq!(Ailment::of_members("tcp/http", &[], 2), None);
     for (ailment, outcome) in [(some, Outcome::Warning), (all, Outcome::Failed)] {
         let unwell = PlanReport {

@@ -282,6 +282,62 @@ fn a_page_without_its_heading_and_a_link_in_code_are_told_apart() {
     );
 }
 
+/// The blocks of YAML of a page.
+fn blocks_of_yaml(text: &str) -> impl Iterator<Item = String> + use<'_> {
+    let mut lines = text.lines();
+    std::iter::from_fn(move || {
+        let fence = lines.find(|line| line.trim_start() == "```yaml")?;
+        let indent = fence.len() - fence.trim_start().len();
+        let block = lines.by_ref().take_while(|line| line.trim_start() != "```");
+        Some(
+            block
+                .map(|line| line.get(indent..).unwrap_or_default().to_owned() + "\n")
+                .collect(),
+        )
+    })
+}
+
+#[test]
+fn every_block_of_yaml_in_a_page_can_be_read() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in documents() {
+        for block in blocks_of_yaml(&page.text) {
+            count += 1;
+            if let Err(error) = serde_saphyr::from_multiple::<serde_json::Value>(&block) {
+                wrong.push(format!("{}: {error}\n{block}", page.path.display()));
+            }
+        }
+    }
+    assert!(count > 20, "{count}");
+    assert_none(&wrong);
+}
+
+/// The recipes of each tool give the kubelet its flag, in the form of that tool.
+#[test]
+fn every_recipe_to_bootstrap_switches_the_external_cloud_on() {
+    let text = std::fs::read_to_string(root().join("docs/guides/bootstrap.md")).unwrap_or_default();
+    let parsed = blocks_of_yaml(&text)
+        .flat_map(|block| serde_saphyr::from_multiple::<serde_json::Value>(&block).unwrap_or_default());
+    let flag = serde_json::json!([{ "name": "cloud-provider", "value": "external" }]);
+    let is_one = |it: &serde_json::Value| {
+        let node = it.pointer("/nodeRegistration/kubeletExtraArgs");
+        let machine = it.pointer("/spec/template/spec/joinConfiguration/nodeRegistration/kubeletExtraArgs");
+        let has_argument = node.or(machine).is_some_and(|it| *it == flag);
+        let k3s = it
+            .pointer("/kubelet-arg/0")
+            .is_some_and(|it| it == "cloud-provider=external");
+        let rke2 = it.get("cloud-provider-name").is_some_and(|it| it == "external");
+        let talos = it
+            .pointer("/cluster/externalCloudProvider/enabled")
+            .is_some_and(|it| it == true);
+        has_argument || k3s || rke2 || talos
+    };
+    let all: Vec<serde_json::Value> = parsed.collect();
+    let without: Vec<&serde_json::Value> = all.iter().filter(|it| !is_one(it)).collect();
+    assert!(all.len() >= 9 && without.is_empty(), "{without:?}");
+}
+
 #[test]
 fn every_check_of_the_doctor_is_on_its_page() {
     let page = std::fs::read_to_string(root().join("docs/guides/doctor.md")).unwrap_or_default();

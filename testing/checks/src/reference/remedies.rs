@@ -40,6 +40,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--register-with-taints",
     "--show-labels",
     "--show-managed-fields",
+    "--weight",
 ];
 
 /// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, Helm, the kubelet and

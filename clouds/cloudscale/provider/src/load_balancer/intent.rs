@@ -154,6 +154,8 @@ pub(crate) struct VipWish {
 pub(crate) struct Membership {
     /// The nodes to balance over, in order.
     pub(crate) nodes: Vec<Arc<Node>>,
+    /// The node selector that chose them; `None` where all nodes may be members.
+    pub(crate) selected_by: Option<String>,
     /// Subnets whose addresses may become members; all if empty.
     pub(crate) allowed_subnets: Vec<String>,
 }

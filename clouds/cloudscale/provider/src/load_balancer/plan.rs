@@ -130,12 +130,7 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, seen: &Seen) -> Next {
         Err(refusal) => return Answer::Refused(refusal),
         Ok(Some(zone)) => zone,
         Ok(None) => {
-            return Answer::Refused(
-                Refusal::new("no loadbalancer zone set and no nodes to take it from").with_remedy(format!(
-                    "set {}, or find out why no node may become a member",
-                    keys::ZONE.key
-                )),
-            );
+            return Answer::Refused(guards::without_zone(wanted));
         }
     };
     let new = NewLoadBalancer {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bowline_cloud_provider::keys;
 use bowline_plan::Refusal;
 
 use crate::load_balancer::intent::WantedNode;
@@ -20,6 +21,8 @@ pub(crate) struct Members {
     pub(crate) left_out: Vec<String>,
     /// The Nodes whose virtual machine is in no network, so that no rule can lead to it.
     pub(crate) unconnected: Vec<String>,
+    /// Those that are in other networks than the one that rules lead to, each with its network.
+    pub(crate) outside: Vec<String>,
     /// Nodes that have the same virtual machine, by two.
     pub(crate) twins: Vec<[String; 2]>,
     /// The Nodes whose name another virtual machine has than they name, where these are more than those that have the one that they
@@ -67,7 +70,7 @@ impl Members {
         members
     }
 
-    /// The network that all of them are in: the one that is given, or the one that they have in common by default.
+    /// The network that rules lead to: the one that is given, if one of them is in it, or the one that all have in common by default.
     pub(crate) fn network(&self, given: Option<&NetworkId>) -> Result<Option<NetworkId>, Refusal> {
         let first = self.instances.first();
         let default = first.and_then(|instance| instance.networks.first());
@@ -78,19 +81,20 @@ impl Members {
             Some(_) => instance.networks.contains(&network),
             None => instance.networks.first() == Some(&network),
         };
-        if self.instances.iter().all(is_in) {
+        let mut instances = self.instances.iter();
+        if given.is_some() && instances.clone().any(is_in) || instances.all(is_in) {
             return Ok(Some(network));
         }
-        let refusal = Refusal::new(format!(
-            "found hosts that belong to different networks: {}",
-            self.by_networks(given)
-        ));
-        let remedy = "a load balancer rule leads to one network; exclude the other nodes from load balancers";
-        Err(refusal.with_remedy(remedy))
+        let (text, odd) = self.by_networks(given);
+        let refusal = Refusal::new(format!("found hosts that belong to different networks: {text}"));
+        Err(refusal.with_remedy(format!(
+            "a load balancer rule leads to one network; exclude {odd} from load balancers: kubectl label node NAME {}=",
+            keys::LABEL_EXCLUDE_FROM_BALANCERS
+        )))
     }
 
-    /// Who is not in the network that is given, or that most have, for people.
-    fn by_networks(&self, given: Option<&NetworkId>) -> String {
+    /// Who is not in the network that is given, or that most have, for people: with the networks, and the names alone.
+    fn by_networks(&self, given: Option<&NetworkId>) -> (String, String) {
         let mut hosts: BTreeMap<&NetworkId, Vec<&str>> = BTreeMap::new();
         for Instance { name, networks, .. } in &self.instances {
             let is_in = |network: &&NetworkId| given == Some(*network);
@@ -100,21 +104,32 @@ impl Members {
         }
         let most = hosts.iter().max_by_key(|(_, names)| names.len());
         let Some(most) = given.or(most.map(|(network, _)| *network)) else {
-            return String::new();
+            return Default::default();
         };
         hosts.remove(most);
+        let odd: Vec<&str> = hosts.values().flatten().copied().collect();
         let hosts = hosts
             .iter()
             .map(|(network, names)| format!("{} in {network}", names.join(", ")));
-        format!("{}; the others in {most}", hosts.collect::<Vec<_>>().join("; "))
+        let text = format!("{}; the others in {most}", hosts.collect::<Vec<_>>().join("; "));
+        (text, odd.join(", "))
     }
 
     /// Those in a network: a rule leads to no others.
     pub(crate) fn within(&self, network: &NetworkId) -> Self {
         let mut within = self.clone();
-        within
-            .instances
-            .retain(|instance| instance.networks.contains(network));
+        let instances = std::mem::take(&mut within.instances).into_iter();
+        let (inside, outside) = instances.partition(|instance| instance.networks.contains(network));
+        within.instances = inside;
+        let outside: Vec<Instance> = outside;
+        let outside = outside.iter().filter_map(|instance| {
+            let other = instance.networks.first()?;
+            Some(format!(
+                "{} (in network {other}, the rules lead to {network})",
+                instance.name
+            ))
+        });
+        within.outside = outside.collect();
         within
     }
 
@@ -130,6 +145,10 @@ impl Members {
             (
                 "the virtual machine has no NIC with a network on nodes",
                 &self.unconnected,
+            ),
+            (
+                "the virtual machine is in another network on nodes",
+                &self.outside,
             ),
         ];
         let parts = parts.iter().filter(|(_, nodes)| !nodes.is_empty());
@@ -348,7 +367,17 @@ mod tests {
             refusal.reason,
             "found hosts that belong to different networks: b in m; the others in n"
         );
+        assert!(refusal.remedy.unwrap().contains("exclude b from load balancers"));
         assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
+        // Where rules lead already, one elsewhere keeps nobody out.
+        assert_eq!(members.network(Some(&"n".into())), Ok(Some("n".into())));
+        let within = members.within(&"n".into());
+        assert_eq!(ids(&within), ["1"]);
+        assert_eq!(
+            within.missing().unwrap(),
+            "the virtual machine is in another network on nodes: b (in network m, the rules lead to n)"
+        );
+        assert!(members.network(Some(&"elsewhere".into())).is_err());
         assert_eq!(Members::default().network(None), Ok(None));
     }
 }

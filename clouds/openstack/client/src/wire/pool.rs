@@ -166,6 +166,9 @@ pub struct Member {
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
+    /// Whether it answers the probes of its pool's monitor.
+    #[serde(default, deserialize_with = "or_default")]
+    pub operating_status: OperatingStatus,
 }
 
 /// What a person may set on a member, as to drain it. `None` is the API's default.

@@ -8,8 +8,8 @@ use bowline_cloud_provider::{
     AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
     Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
-use bowline_openstack_client::{Client, OperatingStatus, Pool, PoolId};
-use bowline_plan::{Ailment, Refusal, Shown};
+use bowline_openstack_client::{Client, Member, OperatingStatus, Pool, PoolId};
+use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -31,6 +31,7 @@ use crate::load_balancer::plan;
 use crate::load_balancer::plan::next::Next;
 use crate::load_balancer::reaper::Reaper;
 use crate::load_balancer::step::{CloudStep, GroupChange};
+use crate::messages::EVENTS;
 use crate::metrics::Metrics;
 
 /// Who records what plans note, as the Go manager has it.
@@ -188,20 +189,38 @@ impl Reconciler for Balancers {
 
     fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
         let identity = intent.identity();
+        let members = |pool: &Pool| {
+            let mut all = observed.parts.values().map(|parts| &parts.members);
+            all.find_map(|of| of.get(&pool.id))
+        };
         let of_pool = |pool: &Pool| {
+            let all = members(pool).filter(|_| pool.healthmonitor_id.is_some());
+            let down = all
+                .into_iter()
+                .flatten()
+                .filter(|it| it.operating_status == OperatingStatus::Error);
+            let down = down.map(|it| Ailment::member(&it.name, &it.address, it.protocol_port, "ERROR"));
+            let of_members =
+                || Ailment::of_members(&pool.name, &down.collect::<Vec<_>>(), all.map_or(0, Vec::len));
             let (words, is_total, remedy) = match pool.operating_status {
                 _ if pool.admin_state_up == Some(false) => {
                     ("it is switched off (admin_state_up)", true, SWITCH_ON)
                 }
                 OperatingStatus::Error => ("no member answers", true, ""),
                 OperatingStatus::Degraded => ("some members do not answer", false, ""),
-                _ => return None,
+                // The members may be ahead of their pool.
+                _ => return of_members(),
             };
+            // Octavia may say of a pool what it does not say of its members yet.
+            if let Some(named) = of_members().filter(|it| remedy.is_empty() && it.is_total == is_total) {
+                return Some(named);
+            }
             let text = format!("pool {}: {words}", pool.name);
             Some(Ailment {
                 text,
                 is_total,
                 remedy,
+                is_of_making: false,
             })
         };
         let pools = observed.parts.values().flat_map(|parts| &parts.pools);
@@ -214,8 +233,11 @@ impl Reconciler for Balancers {
             text: format!("listener {}: it is switched off (admin_state_up)", it.name),
             is_total: true,
             remedy: SWITCH_ON,
+            is_of_making: false,
         });
         let of_pools = own.iter().copied().filter_map(of_pool);
+        let weightless = |pool: &&Pool| without_weight(intent, pool, members(pool)?);
+        let of_pools = of_pools.chain(own.iter().filter_map(weightless));
         let mut balancers = observed.balancers.iter();
         let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
         let off = used.filter(|there| there.admin_state_up == Some(false));
@@ -223,7 +245,22 @@ impl Reconciler for Balancers {
             text: format!("load balancer {}: it is switched off (admin_state_up)", there.id),
             is_total: true,
             remedy: SWITCH_ON,
+            is_of_making: false,
         });
+        let has_nodes = matches!(intent, Intent::Wanted(wanted) if !wanted.nodes.is_empty());
+        let empty = own
+            .iter()
+            .filter(|pool| has_nodes && members(pool).is_some_and(Vec::is_empty));
+        let empty =
+            empty.map(|pool| Ailment::leads_nowhere(format!("pool {}: it has no members", pool.name)));
+        let is_reached = |pool: &&&Pool| {
+            let mut all = observed.parts.values().flat_map(|parts| &parts.listeners);
+            all.any(|it| it.default_pool_id.as_ref() == Some(&pool.id))
+        };
+        let lost = own.iter().filter(|pool| !is_reached(pool));
+        let lost =
+            lost.map(|pool| Ailment::leads_nowhere(format!("pool {}: no listener leads to it", pool.name)));
+        let of_pools = of_pools.chain(empty).chain(lost);
         off.into_iter().chain(of_listeners).chain(of_pools).collect()
     }
 
@@ -237,16 +274,15 @@ impl Reconciler for Balancers {
         };
         for parts in observed.parts.values() {
             for pool in parts.pools.iter().filter(|pool| is_of_service(identity, pool)) {
-                let state = match pool.operating_status {
+                let state = |member: &Member| match member.operating_status {
                     // A pool that nobody probes is `ONLINE` all the same.
                     _ if pool.healthmonitor_id.is_none() => "",
                     OperatingStatus::Online => "(answers)",
                     OperatingStatus::Error => "(does not answer)",
-                    // Which of several it is, only a list of each member would tell.
-                    _ => "",
+                    _ => "(health not known)",
                 };
                 let members = parts.members.get(&pool.id).into_iter().flatten();
-                let members = members.map(|member| (member.name.as_str(), state));
+                let members = members.map(|member| (member.name.as_str(), state(member)));
                 shown.add_members(&format!("pool {}", pool.name), members);
                 if pool.healthmonitor_id.is_none() {
                     shown.members.push(format!(
@@ -280,6 +316,42 @@ impl Reconciler for Balancers {
 /// What to do about what is switched off.
 const SWITCH_ON: &str = "whoever switched it off switches it on again: openstack loadbalancer set --enable, openstack loadbalancer listener set --enable or openstack loadbalancer pool set --enable";
 
+/// Members that a person took the weight of: no new connection goes there. Those of Nodes that are about to go have it from Bowline.
+fn without_weight(intent: &Intent, pool: &Pool, members: &[Member]) -> Option<Ailment> {
+    let Intent::Wanted(wanted) = intent else {
+        return None;
+    };
+    let is_draining = |member: &Member| {
+        let mut nodes = wanted.all_nodes.iter();
+        nodes.any(|node| {
+            node.draining.is_some() && node.addresses.iter().any(|it| it.address == member.address)
+        })
+    };
+    let is_off = |it: &&Member| it.settings.weight == Some(0) || it.settings.admin_state_up == Some(false);
+    let off = members.iter().filter(|it| is_off(it) && !is_draining(it));
+    let off = off.map(|it| {
+        Ailment::member(
+            &it.name,
+            &it.address,
+            it.protocol_port,
+            "weight 0 or switched off",
+        )
+    });
+    let off: Vec<String> = off.collect();
+    (!off.is_empty()).then(|| Ailment {
+        text: format!(
+            "pool {}: {} of {} members get no new connections, as somebody set them: {}",
+            pool.name,
+            off.len(),
+            members.len(),
+            off.join(", ")
+        ),
+        is_total: off.len() == members.len(),
+        remedy: "whoever set it sets it back, because the manager leaves what a person set on a member: openstack loadbalancer member set --weight 1 --enable POOL MEMBER",
+        is_of_making: false,
+    })
+}
+
 /// Whether a pool is the Service's: several may share a load balancer.
 fn is_of_service(identity: &Identity, pool: &Pool) -> bool {
     names::is_pool_of(&pool.name, &identity.name)
@@ -289,6 +361,10 @@ fn is_of_service(identity: &Identity, pool: &Pool) -> bool {
 impl LoadBalancer for Balancers {
     fn annotations(&self) -> &'static [AnnotationSpec] {
         annotation_table()
+    }
+
+    fn event(&self, reason: &str) -> Option<&'static EventSpec> {
+        EVENTS.iter().find(|it| it.reason == reason)
     }
 
     fn room_was_made(&self) {

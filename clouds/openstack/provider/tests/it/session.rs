@@ -104,6 +104,90 @@ async fn services_that_are_made_together_share_lists_and_have_names_of_their_own
     assert_eq!(world.sim.floating_ips().len(), 5);
 }
 
+/// The list of members that a look reads anyway says which of them it is.
+#[tokio::test(start_paused = true)]
+async fn which_member_does_not_answer_is_told_without_another_call() {
+    let world = World::with_nodes(2);
+    world.annotate("web", "enable-health-monitor", "true");
+    world.run("web").await.settled();
+    let look = async || {
+        let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web"));
+        let (report, calls) = world.calls_of(report).await;
+        (report, calls.len())
+    };
+    let ids: Vec<_> = world.sim.members().iter().map(|it| it.part.id).collect();
+    for id in &ids {
+        world.sim.edit_member(*id, |it| it.healthy = Some(true));
+    }
+    let (well, calls) = look().await;
+    assert!(well.ailments.is_empty(), "{:?}", well.ailments);
+    world.sim.edit_member(ids[1], |it| it.healthy = Some(false));
+    let (report, calls_then) = look().await;
+    let down = &world.sim.members()[1];
+    let pool = &world.sim.pools()[0].part.name;
+    let text = format!(
+        "pool {pool}: 1 of 2 members do not answer: {} ({}:{}, ERROR)",
+        down.part.name, down.address, down.port
+    );
+    assert_eq!((report.ailments.len(), &report.ailments[0].text), (1, &text));
+    assert_eq!(calls_then, calls);
+    let shown = report.shown.members.join("; ");
+    assert!(
+        shown.contains(&format!("{} (does not answer)", down.part.name)),
+        "{shown}"
+    );
+    assert!(shown.contains("(answers)"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_leads_nowhere_is_an_outage_and_not_a_difference() {
+    let world = World::with_nodes(1);
+    world.put(service("web", &[("TCP", 80, 30_080)]));
+    let told = async || {
+        let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+        report.ailments.into_iter().map(|it| it.text).collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, [""; 0], "it is not made yet");
+    world.run("web").await.settled();
+    assert_eq!(told().await, [""; 0]);
+    let pool = world.sim.pools()[0].part.name.clone();
+    for member in world.sim.members() {
+        assert!(world.sim.delete_member(member.part.id));
+    }
+    assert_eq!(told().await, [format!("pool {pool}: it has no members")]);
+    world.run("web").await.settled();
+    assert!(world.sim.delete_listener(world.sim.listeners()[0].part.id));
+    assert_eq!(told().await, [format!("pool {pool}: no listener leads to it")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_a_person_took_the_weight_of_are_told() {
+    let world = World::with_nodes(2);
+    world.run("web").await.settled();
+    let ids: Vec<_> = world.sim.members().iter().map(|it| it.part.id).collect();
+    let told = async || {
+        let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+        report
+            .ailments
+            .into_iter()
+            .map(|it| (it.is_total, it.text))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, []);
+    world.sim.edit_member(ids[0], |it| it.weight = 0);
+    let one = told().await;
+    assert!(
+        !one[0].0 && one[0].1.contains("1 of 2 members get no new connections"),
+        "{one:?}"
+    );
+    world.sim.edit_member(ids[1], |it| it.weight = 0);
+    assert!(told().await[0].0);
+    // It is a person's, and stays.
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(writes.is_empty(), "{writes:?}");
+    assert!(run.settled().lacks.unwrap_or_default().contains("--weight 1"));
+}
+
 /// Octavia says `OFFLINE` of it, as of much that works.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_switched_off_serves_nobody_and_is_told() {

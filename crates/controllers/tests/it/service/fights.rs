@@ -150,8 +150,36 @@ async fn a_status_that_somebody_clears_or_overwrites_is_published_again_without_
     assert_eq!(world.cloud.calls("").len(), calls);
     assert_eq!(world.reasons("web").len(), events + 1);
     assert_eq!(world.reasons("web").pop().unwrap(), "ChangedBack");
+    // The cause stands on the Service, for its event does not last.
+    let shown = |world: &World| world.service("web").unwrap()["status"]["conditions"].clone();
     world.pass(seconds(300)).await;
     assert_eq!(world.address("web"), address);
+    let conditions = shown(&world);
+    assert_eq!(
+        (
+            &conditions[0]["type"],
+            &conditions[0]["status"],
+            &conditions[0]["reason"]
+        ),
+        (
+            &json!("LoadBalancerReconciled"),
+            &json!("False"),
+            &json!("kubernetes")
+        ),
+        "{conditions}"
+    );
+    let message = conditions[0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("status.loadBalancer: changed back again and again, by"),
+        "{message}"
+    );
+    // Nobody takes it away any more.
+    world.pass(seconds(900)).await;
+    assert!(
+        shown(&world).as_array().is_none_or(Vec::is_empty),
+        "{}",
+        shown(&world)
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,7 +54,9 @@ pub(super) async fn alone(patient: &Patient<'_>, kube: Option<&Kube>, found: Opt
         of_deployed(patient, manager, &mut faults);
     }
     of_leases(kube, deployed, &held.unwrap_or_default(), &mut faults);
-    of_balancers(&workloads.unwrap_or_default(), &mut faults);
+    let workloads = workloads.unwrap_or_default();
+    of_balancers(&workloads, &mut faults);
+    of_port(&workloads, deployed, &mut faults);
     judge(faults)
 }
 
@@ -136,6 +138,31 @@ fn of_balancers(workloads: &[Workload], faults: &mut Faults) {
                 "let it serve a class of its own (spec.loadBalancerClass), or remove it, if this manager is to serve Services".to_owned(),
             ));
         }
+    }
+}
+
+/// The port that the manager listens on if no flag says otherwise, in the host's network.
+const PORT: &str = "10258";
+
+/// Who names that port of the host's network for itself. What is no pod is not seen from here.
+fn of_port(workloads: &[Workload], managers: &[Deployed], faults: &mut Faults) {
+    let names_it = |word: &String| word.split(['=', ':']).next_back() == Some(PORT);
+    let is_on = |it: &&Workload| {
+        let mut containers = it.pod.containers.iter();
+        let is_manager = managers
+            .iter()
+            .any(|manager| manager.name == it.name && manager.namespace == it.namespace);
+        it.pod.host_network
+            && !is_manager
+            && containers.any(|it| it.command.iter().chain(&it.args).any(names_it))
+    };
+    for workload in workloads.iter().filter(is_on) {
+        let place = format!("{} {}/{}", workload.kind, workload.namespace, workload.name);
+        faults.push((
+            Outcome::Warning,
+            format!("{place} names port {PORT} of the host's network, which the manager listens on, too"),
+            "give one of them another port: --secure-port for the manager".to_owned(),
+        ));
     }
 }
 
@@ -252,6 +279,17 @@ mod tests {
         assert_eq!(
             check.seen,
             "MetalLB gives addresses to Services, too: DaemonSet lb/speaker"
+        );
+        let mut on_host = workload("agent", "agent:1");
+        on_host.pod.containers[0].args = vec!["--listen=0.0.0.0:10258".to_owned()];
+        let mut ports = Faults::new();
+        of_port(std::slice::from_ref(&on_host), &[], &mut ports);
+        assert_eq!(ports, [], "a port of the pod's own network");
+        on_host.pod.host_network = true;
+        of_port(&[on_host], &[], &mut ports);
+        assert!(
+            ports[0].1.starts_with("DaemonSet lb/agent names port 10258"),
+            "{ports:?}"
         );
         faults.push((Outcome::Failed, "two".to_owned(), "stop one".to_owned()));
         let check = judge(faults);

@@ -9,8 +9,13 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, TOKEN};
 use super::program::run_as;
 
-/// Runs `doctor` beside the servers of this process.
+/// Runs `doctor` beside the servers of this process, and has it show all checks.
 async fn doctor(cluster: &Cluster, more: &[&str]) -> Output {
+    briefly(cluster, &[more, &["-v=0"]].concat()).await
+}
+
+/// The same, as a person runs it.
+async fn briefly(cluster: &Cluster, more: &[&str]) -> Output {
     let mut arguments = vec!["doctor".to_owned()];
     arguments.extend(cluster.arguments(more));
     run(arguments, cluster.variables()).await
@@ -82,6 +87,13 @@ async fn where_a_manager_works_all_is_well() {
     insta::with_settings!({ filters => filters() }, {
         insta::assert_snapshot!("doctor_well", text);
     });
+    let (text, status) = told(&briefly(&cluster, &[]).await);
+    assert_eq!(status, Some(0), "{text}");
+    assert_eq!(
+        text,
+        "  ok       configuration (5), kubernetes (6), cloud (4), nodes (5), services (3)\n\
+         23 ok, 0 warning, 0 failed, 0 skipped; -v=1 shows all of them\n"
+    );
     let (text, status) = told(&doctor(&cluster, &["--output=json"]).await);
     let parsed: Value = serde_json::from_str(&text).unwrap();
     let outcomes: Vec<&Value> = parsed["checks"]
@@ -90,7 +102,7 @@ async fn where_a_manager_works_all_is_well() {
         .iter()
         .map(|check| &check["outcome"])
         .collect();
-    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 22]));
+    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 23]));
 
     let explain = async |words: &[&str]| {
         let mut arguments = vec!["explain".to_owned()];
@@ -137,6 +149,10 @@ async fn with_a_wrong_token_the_cloud_fails_and_nothing_is_written() {
     assert_eq!(status, Some(1), "{text}");
     insta::with_settings!({ filters => filters() }, {
         insta::assert_snapshot!("doctor_denied", text);
+    });
+    let (text, _) = told(&briefly(&cluster, &[]).await);
+    insta::with_settings!({ filters => filters() }, {
+        insta::assert_snapshot!("doctor_denied_short", text);
     });
     assert!(writes_by_the_doctor(&cluster).is_empty());
     assert!(cluster.sim.journal().writes().is_empty());
@@ -201,7 +217,7 @@ async fn before_the_installation_nothing_is_asked_of_a_manager() {
 async fn what_is_wrong_with_the_configuration_is_told_beside_all_else() {
     let cluster = Cluster::start().await;
     let line = |words: &[&str]| {
-        let flags = words.iter().map(|it| (*it).to_owned());
+        let flags = words.iter().chain(&["-v=0"]).map(|it| (*it).to_owned());
         let all = ["doctor".to_owned()].into_iter().chain(flags);
         all.chain([format!("--kubeconfig={}", cluster.kubeconfig.display())])
             .collect::<Vec<_>>()
@@ -288,6 +304,7 @@ async fn a_login_that_is_refused_is_no_fault_of_the_file() {
         "--allow-untagged-cloud".to_owned(),
         format!("--cloud-config={}", path.display()),
         format!("--kubeconfig={}", cluster.kubeconfig.display()),
+        "-v=0".to_owned(),
     ];
     let (text, status) = told(&run(arguments.to_vec(), Vec::new()).await);
     assert_eq!(status, Some(1), "{text}");
@@ -306,7 +323,12 @@ async fn a_login_that_is_refused_is_no_fault_of_the_file() {
 #[tokio::test]
 async fn the_cluster_is_also_found_by_the_kubeconfig_variable() {
     let cluster = Cluster::start().await;
-    let words = ["doctor", "--cloud-provider=cloudscale", "--allow-untagged-cloud"];
+    let words = [
+        "doctor",
+        "-v=0",
+        "--cloud-provider=cloudscale",
+        "--allow-untagged-cloud",
+    ];
     let mut variables = cluster.variables();
     variables.push(("KUBECONFIG".to_owned(), cluster.kubeconfig.display().to_string()));
     let (text, status) = told(&run(words.map(str::to_owned).to_vec(), variables).await);

@@ -115,7 +115,7 @@ async fn the_words_go_on_without_a_cloud_that_refuses_the_login_and_say_so() {
         "{text}"
     );
 
-    let (status, text) = said(&["doctor"]).await;
+    let (status, text) = said(&["doctor", "-v=0"]).await;
     assert_eq!(status, Some(1), "{text}");
     for line in [
         "failed   the provider can be built: external-cloudstack: ",

@@ -143,6 +143,7 @@ impl<C: Cloud> Site<C> {
         let kubeconfig = self.kubeconfig_of(account).await;
         let mut arguments = vec![
             "doctor".to_owned(),
+            "-v=0".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
         ];
         arguments.extend(self.cloud.flags(&url, self.directory.path()));

@@ -29,6 +29,24 @@ pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
     )
 }
 
+/// Why no load balancer is made where there is no member that a zone could be taken from: what leaves out the nodes stands before the zone.
+pub(super) fn without_zone(wanted: &Wanted) -> Refusal {
+    let reason = "no loadbalancer zone set and no nodes to take it from";
+    match &wanted.membership.selected_by {
+        Some(selector) if wanted.membership.nodes.is_empty() => Refusal::new(format!(
+            "{reason}: the node selector {selector:?} fits no node"
+        ))
+        .with_remedy(format!(
+            "compare {} with the labels of the nodes: kubectl get nodes --show-labels",
+            keys::NODE_SELECTOR.key
+        )),
+        _ => Refusal::new(reason).with_remedy(format!(
+            "set {}, or find out why no node may become a member",
+            keys::ZONE.key
+        )),
+    }
+}
+
 /// What is told when the load balancer that a Service uses was deleted by somebody else.
 pub(super) fn gone_note(identity: &Identity, seen: &Seen, next: &Next) -> Option<Note> {
     let id = identity.annotated.filter(|id| seen.gone.contains(id))?;

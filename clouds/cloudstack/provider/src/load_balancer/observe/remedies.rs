@@ -32,7 +32,9 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
             "see that the virtual machine is not being removed, and that it is of the account or project of the load balancer rule: who \
              administers the cloud can assign it; it is tried again from time to time",
         ),
-        (CloudStep::CreateRule(_), ErrorKind::Invalid) => refusal.with_remedy(
+        // Of other rules the router's limits are no cause.
+        (CloudStep::CreateRule(new), ErrorKind::Invalid)
+            if new.protocol == Protocol::Udp || error.message().contains("cannot support") => refusal.with_remedy(
             "a virtual router balances no UDP and keeps its statistics port, 8081 by default, to itself: use another port, or a network \
              that something else balances; the same is tried again from time to time",
         ),

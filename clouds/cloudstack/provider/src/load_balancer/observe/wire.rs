@@ -70,7 +70,8 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
             id: FirewallId::Acl(id.clone()),
             name: list.unwrap_or_default(),
         }),
-        has_router: network.providers(LB).any(|name| name.ends_with("VirtualRouter")),
+        // Older servers name no providers.
+        has_router: network.providers(LB).all(|name| name.ends_with("VirtualRouter")),
     })
 }
 

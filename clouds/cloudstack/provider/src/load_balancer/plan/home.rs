@@ -49,7 +49,12 @@ pub(super) fn find(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<Home, Stop
             .cloned(),
         None => busiest(rules, &wanted.identity.published),
     };
-    let members = plan.observed.members_of(&wanted.nodes);
+    let found = plan.observed.members_of(&wanted.nodes);
+    let network = network(plan.observed, settled.as_ref(), found.as_ref());
+    let members = match (&network, found) {
+        (Ok(network), Some(found)) => Some(found.within(&network.id)),
+        (_, found) => found,
+    };
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
         plan.notes.push(NODES_LEFT_OUT.note(missing));
     }
@@ -61,7 +66,7 @@ pub(super) fn find(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<Home, Stop
         let text = format!("nodes {one} and {other} have the same virtual machine, which is a member once");
         plan.notes.push(ONE_INSTANCE.note(text));
     }
-    let network = network(plan.observed, settled.as_ref(), members.as_ref())?;
+    let network = network?;
     let settled = match settled {
         None => former(plan.observed, wanted, &network)?,
         settled => settled,

@@ -54,8 +54,12 @@ pub(super) fn unaddressed(wanted: &Wanted) -> Option<Note> {
         0 => String::new(),
         others => format!(" and {others} other nodes"),
     };
+    let of = match &wanted.families[..] {
+        [only] => format!(" of {only}"),
+        _ => String::new(),
+    };
     Some(NO_VALID_NODES.note(format!(
-        "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP that the load balancer could send to"
+        "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP{of} that the load balancer could send to"
     )))
 }
 

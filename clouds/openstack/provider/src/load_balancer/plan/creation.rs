@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, Subnet, SubnetId};
+use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, ServerId, Subnet, SubnetId};
 use bowline_plan::{Answer, Note, Refusal, RefusedBy};
 use ipnet::IpNet;
 
@@ -12,7 +12,7 @@ use crate::load_balancer::annotations as keys;
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::settings::Bars;
 use crate::load_balancer::intent::{Identity, Wanted};
-use crate::load_balancer::members::Family;
+use crate::load_balancer::members::{self, Family};
 use crate::load_balancer::memory::Refusals;
 use crate::load_balancer::names;
 use crate::load_balancer::observe::view::{Need, View};
@@ -191,11 +191,7 @@ fn new(
     let fault = fault_of_address(wanted, seen, subnet.as_ref());
     let (address, takes_any_address) = address(wanted, seen, subnet.as_ref());
     if placement::is_detected(wanted) && subnet.is_none() && wanted.vip.port.is_none() {
-        return Err(Refusal::new(format!(
-            "no subnet found for load balancer of service {}: no node has an address on a port of its server",
-            identity.service
-        ))
-        .with_remedy("set subnet-id or network-id in cloud.conf, or an annotation of that name"));
+        return Err(without_place(wanted, seen));
     }
     if let Some(refusal) = fault {
         return Err(refusal);
@@ -239,6 +235,36 @@ fn new(
         new,
         takes_any_address,
     })
+}
+
+/// Why no subnet is found by the nodes, with what is nearest to the cause.
+fn without_place(wanted: &Wanted, seen: &View<'_>) -> Refusal {
+    let nodes = || wanted.all_nodes.iter();
+    let mut servers = nodes().filter_map(|node| members::server(node));
+    let is_seen = |server: ServerId| seen.ports().iter().any(|port| port.device_id == server.as_str());
+    let is_one_known = servers.clone().next().is_some();
+    let mut families = nodes().flat_map(|node| members::addresses(node, wanted.family()));
+    let (more, remedy) = if is_one_known && !servers.any(is_seen) {
+        (
+            "; the project of these credentials has no port of any of their servers",
+            "give the manager the credentials of the project with the nodes' servers; if that is right, set subnet-id or network-id in cloud.conf",
+        )
+    } else if wanted.family() == Some(Family::V6) && families.next().is_none() {
+        (
+            "; the Service asks for IPv6, and no node has an IPv6 address",
+            "give the nodes IPv6 addresses, or set spec.ipFamilies to IPv4",
+        )
+    } else {
+        (
+            "",
+            "set subnet-id or network-id in cloud.conf, or an annotation of that name",
+        )
+    };
+    Refusal::new(format!(
+        "no subnet found for load balancer of service {}: no node has an address on a port of its server{more}",
+        wanted.identity.service
+    ))
+    .with_remedy(remedy)
 }
 
 /// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an

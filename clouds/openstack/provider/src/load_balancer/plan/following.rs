@@ -104,6 +104,7 @@ impl<'a> Existing<'a> {
         let groups = self.groups();
         notes.extend(groups.elsewhere_note());
         notes.extend(groups.shared_address_note());
+        notes.extend(groups.left_out_note());
         // To switch the option off cleans up; what this reconcile created has nothing to clean up.
         if !is_managed && self.seen.memory.own.created.as_ref() == Some(&self.balancer.id) {
             return Ok(Vec::new());

@@ -17,7 +17,7 @@ use crate::load_balancer::plan::desired::MemberSubnets;
 use crate::load_balancer::security_groups::ports::{Seat, has_seat, memberships};
 use crate::load_balancer::security_groups::rules::{self, Opened, wanted_rules};
 use crate::load_balancer::step::{CloudStep, GroupChange};
-use crate::messages::{NODES_ELSEWHERE, NODES_SHARE_ADDRESS};
+use crate::messages::{NODES_ELSEWHERE, NODES_LEFT_OUT, NODES_SHARE_ADDRESS};
 
 mod twins;
 
@@ -56,7 +56,7 @@ impl Groups<'_> {
             closing,
             refused,
         } = self.changes(there)?;
-        match refused.or(self.seats.without_server.clone()) {
+        match refused {
             _ if !opening.is_empty() => Ok(opening),
             _ if !closing.is_empty() => Ok(closing),
             Some(refused) => Err(refused),
@@ -167,7 +167,7 @@ impl Groups<'_> {
             port: Box::new(port.clone()),
         });
         let leaving = membership.leaving.into_iter();
-        let leaving = leaving.filter(|_| self.seats.without_server.is_none());
+        let leaving = leaving.filter(|_| self.seats.without_server.is_empty());
         let leaving = leaving.map(|port| leave(group, port));
         (join.collect(), leaving.collect())
     }
@@ -226,6 +226,18 @@ impl Groups<'_> {
                 first.id
             ),
         }))
+    }
+
+    /// What is told of nodes whose ports cannot get the group.
+    pub(super) fn left_out_note(&self) -> Option<Note> {
+        let names: Vec<&str> = self.seats.without_server.iter().map(String::as_str).collect();
+        let is_told = self.wanted.identity.options.manages_security_groups && !names.is_empty();
+        is_told.then(|| {
+            NODES_LEFT_OUT.note(format!(
+                "nodes have no provider ID of a server yet, so their ports do not get the security group: {}",
+                names.join(", ")
+            ))
+        })
     }
 
     /// What is told of nodes that share an address: Octavia takes one member for an address and a port.
@@ -309,8 +321,8 @@ pub(super) struct Seats {
     known: Vec<Seat>,
     /// The names of the nodes of these.
     nodes: Vec<String>,
-    /// Why a node has none. The others get the group all the same.
-    without_server: Option<Refusal>,
+    /// The names of nodes of which nobody knows the server. The others get the group all the same.
+    without_server: BTreeSet<String>,
 }
 
 pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
@@ -324,14 +336,7 @@ pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
                     seats.nodes.push(node.name.to_string());
                 }
                 None => {
-                    let refusal = Refusal::new(format!(
-                        "node {} has no provider ID of a server, so its port cannot get the security group",
-                        node.name
-                    ));
-                    let refusal = refusal.with_remedy(
-                        "wait until the node is initialised, or leave it out with node-selector",
-                    );
-                    seats.without_server.get_or_insert(refusal);
+                    seats.without_server.insert(node.name.to_string());
                 }
             }
         }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::Node;
 use bowline_openstack_client::{LoadBalancer, ProvisioningStatus};
 use bowline_plan::Answer;
 
@@ -29,10 +28,9 @@ const NODE_PAUSE: Duration = Duration::from_secs(2);
 /// is initialised, which on the first start takes about as long as the first look at a Service.
 pub(super) fn for_nodes(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let is_needed = placement::is_detected(wanted) && wanted.vip.port.is_none();
-    let tells =
-        |node: &Node| members::server(node).is_some() && members::address(node, wanted.family()).is_some();
+    // One that is initialised tells all that it ever will, and be it that it has no address of the family.
     let nodes = &wanted.all_nodes;
-    let is_none_there = nodes.iter().all(|node| !tells(node));
+    let is_none_there = nodes.iter().all(|node| members::server(node).is_none());
     let may_come = nodes.iter().any(|node| node.is_uninitialized());
     let is_in_time = seen.memory.waited() < NODE_PATIENCE;
     (is_needed && is_none_there && may_come && is_in_time).then(|| Answer::Wait {

@@ -335,7 +335,7 @@ pub(super) fn services() -> Vec<Case> {
                         .set_behaviour(|it| it.unprobed_member = MonitorStatus::Down)
                 })
             },
-            "3 of 3 members do not answer",
+            "3 of 3 members do not answer: n1 (",
             "looks whether its pods are ready",
         ),
         (

@@ -19,6 +19,9 @@ pub(super) fn membership(
     let allowed_subnets = reader.list(&keys::LISTENER_ALLOWED_SUBNETS);
     Some(Membership {
         nodes: nodes?,
+        selected_by: Some(reader.text(&keys::NODE_SELECTOR))
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned),
         allowed_subnets: allowed_subnets?,
     })
 }

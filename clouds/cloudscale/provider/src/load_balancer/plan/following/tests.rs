@@ -80,6 +80,7 @@ fn next(backends: &[Backend], balancer: LoadBalancer, pools: Vec<ObservedPool>) 
             services: Arc::new(Vec::<Arc<Service>>::new()),
         },
         membership: Membership {
+            selected_by: None,
             nodes: vec![node("n1"), node("n2")],
             allowed_subnets: Vec::new(),
         },
