@@ -214,6 +214,41 @@ pub(crate) trait Cloud: Send + Sync {
     }
 }
 
+/// What a cloud does by its fields `sim`, the simulator, and `served`.
+macro_rules! on_its_simulator {
+    () => {
+        fn served(&self) -> &$crate::cloud::Served {
+            &self.served
+        }
+
+        fn describe(&self, change: &bowline_cloud_kit::Entry) -> String {
+            describe(change)
+        }
+
+        fn project(&self) -> &dyn $crate::cloud::Project {
+            &self.sim
+        }
+
+        fn set_outage(&self, on: bool) {
+            self.sim
+                .set_behaviour(|behaviour| behaviour.maintenance = on);
+        }
+
+        fn has_outage(&self) -> bool {
+            self.sim.behaviour().maintenance
+        }
+
+        fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
+            self.sim.bound_to(transport, wanted.ip(), wanted.port())
+        }
+
+        fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+            self.sim.move_member(transport, wanted, actual);
+        }
+    };
+}
+use on_its_simulator;
+
 /// Starts the cloud of this name, with its instances. The same seed gives the same ids.
 pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud>> {
     match name {

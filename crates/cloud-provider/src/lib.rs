@@ -75,7 +75,7 @@ pub use node::{
 pub use provider::{
     Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
 };
-pub use question::{Question, ask_all};
+pub use question::{Question, Unanswered, ask_all};
 pub use refusals::{RefusalBook, Refusals, held_back_for};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};

@@ -387,6 +387,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Vec::new()
     }
 
+    /// The living Services of which one of several clouds shows something that they do not ask of it, one question a cloud: it goes when
+    /// they are looked at next. Each cloud is asked until it has answered once.
+    fn left_elsewhere<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
+        let _ = facts;
+        Vec::new()
+    }
+
     /// All that the cloud has and that bears marks or names such as managers give, and whose it is. A cloud without any shows nothing.
     ///
     /// # Errors
@@ -401,17 +408,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare). It may be dropped at any await.
-    ///
-    /// # Errors
-    ///
-    /// The cloud could not be read, or not all of it.
-    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
-        Box::pin(async {
+    /// The same, each object judged beside all others of its cloud; see [`compare`](crate::orphans::compare).
+    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, Found>> {
+        vec![Question::new(async {
             let mut found = self.marked(facts).await?;
             compare(&mut found, facts);
             Ok(found)
-        })
+        })]
     }
 
     /// Begins to remove what nobody asks for any more: all that was made for its owner. Anything else stays, as when a Service goes.

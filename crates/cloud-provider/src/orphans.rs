@@ -23,7 +23,7 @@ use bowline_plan::Refusal;
 use jiff::Timestamp;
 
 use crate::evidence::{Claims, Traces};
-use crate::{CloudError, ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView};
+use crate::{ClusterFacts, Node, Service, ServiceFacts, ServiceKey, ServicesView};
 
 /// The name of every cluster that was given none: it tells nothing.
 const NO_NAME: &str = "kubernetes";
@@ -82,6 +82,16 @@ pub struct Owner {
     pub annotations: BTreeMap<String, String>,
 }
 
+impl Owner {
+    /// Whether this Service is the owner, by its UID if that is told.
+    pub(crate) fn is(&self, service: &Service) -> bool {
+        match self.uid.as_str() {
+            "" => self.key.as_ref() == Some(&ServiceKey::of(service)),
+            uid => service.metadata.uid.as_deref() == Some(uid),
+        }
+    }
+}
+
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.key, self.uid.as_str()) {
@@ -108,25 +118,6 @@ pub enum Standing {
     AnotherClusters,
     /// Nothing tells for certain.
     Unclear,
-    /// It is no object, but a cloud that could not be read, beside others that were.
-    Unread,
-}
-
-impl Found {
-    /// One of several clouds that could not be read.
-    #[must_use]
-    pub fn unread(cloud: &str, error: &CloudError) -> Self {
-        Self {
-            kind: "cloud",
-            id: cloud.to_owned(),
-            name: String::new(),
-            made: None,
-            owner: Owner::default(),
-            cluster_uid: None,
-            standing: Standing::Unread,
-            why: error.message().to_owned(),
-        }
-    }
 }
 
 /// What tells which cluster an object is of.

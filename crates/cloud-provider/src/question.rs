@@ -32,25 +32,42 @@ impl<'a, T> Question<'a, T> {
     }
 }
 
-/// Asks all at once; gives what was told, and what the clouds answered that failed, each by its name. A cloud that has not answered
-/// when `late` is over gets its error.
+/// A cloud that did not tell what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The cloud, for texts; `None` where there is no other.
+    pub cloud: Option<&'static str>,
+    /// Why, without the cloud's name.
+    pub why: CloudError,
+}
+
+impl Unanswered {
+    /// Why, with the cloud's name.
+    #[must_use]
+    pub fn error(&self) -> CloudError {
+        said_by(self.cloud, self.why.clone())
+    }
+}
+
+/// Asks all at once; gives what was told, and who did not tell. A cloud that has not answered when `late` is over gets its error.
 pub async fn ask_all<T, L: Future<Output = CloudError>>(
     questions: Vec<Question<'_, T>>,
     late: impl Fn() -> L,
-) -> (Vec<T>, Vec<CloudError>) {
+) -> (Vec<T>, Vec<Unanswered>) {
     let answers = questions.into_iter().map(async |question| {
         let late = std::pin::pin!(late());
         let answer = match future::select(question.answer, late).await {
             Either::Left((answer, _)) => answer,
             Either::Right((error, _)) => Err(error),
         };
-        answer.map_err(|error| said_by(question.cloud, error))
+        let cloud = question.cloud;
+        answer.map_err(|why| Unanswered { cloud, why })
     });
     let (mut told, mut failed) = (Vec::new(), Vec::new());
     for answer in future::join_all(answers).await {
         match answer {
             Ok(all) => told.extend(all),
-            Err(error) => failed.push(error),
+            Err(unanswered) => failed.push(unanswered),
         }
     }
     (told, failed)

@@ -247,18 +247,21 @@ impl NodeLifecycleController {
     async fn ask(&self, cloud: Option<usize>, suspects: Vec<Arc<Node>>, working: &Working) {
         let asked = Instant::now();
         // Where a deletion may come of it, the same question also finds out whether the answer can be believed.
-        let witnesses = if self.ledger().may_confirm(&suspects, asked) {
+        let mut witnesses = if self.ledger().may_confirm(&suspects, asked) {
             self.witnesses(cloud)
         } else {
             Vec::new()
         };
-        let is_sighted = !witnesses.is_empty();
-        let queries = questions(&suspects, Purpose::Existence)
-            .chain(questions(&witnesses, Purpose::CredentialCheck))
-            .collect::<Vec<_>>();
-        let mut answers = self.instances.instances(&queries).await;
+        let (mut answers, mut sightings) = self.answers(&suspects, &witnesses).await;
         working.beat();
-        let sightings = answers.split_off(suspects.len().min(answers.len()));
+        if witnesses.is_empty() && self.is_unproved(&suspects, &answers) {
+            witnesses = self.witnesses(cloud);
+            if !witnesses.is_empty() {
+                (answers, sightings) = self.answers(&suspects, &witnesses).await;
+                working.beat();
+            }
+        }
+        let is_sighted = !witnesses.is_empty();
         let mut verdicts = self.judge(&suspects, answers, asked);
         let doomed = verdicts.split_off_doomed();
         future::join(self.write_taints(&verdicts, working), async {
@@ -273,6 +276,34 @@ impl NodeLifecycleController {
             self.delete_all(doomed, (&witnesses, &sightings), working).await;
         })
         .await;
+    }
+
+    /// What the cloud says of suspects, and of witnesses.
+    async fn answers(
+        &self,
+        suspects: &[Arc<Node>],
+        witnesses: &[Arc<Node>],
+    ) -> (Vec<InstanceResult>, Vec<InstanceResult>) {
+        let queries = questions(suspects, Purpose::Existence);
+        let queries: Vec<InstanceQuery> = queries
+            .chain(questions(witnesses, Purpose::CredentialCheck))
+            .collect();
+        let mut answers = self.instances.instances(&queries).await;
+        let sightings = answers.split_off(suspects.len().min(answers.len()));
+        (answers, sightings)
+    }
+
+    /// Whether the cloud does not know an instance, for the first time, and nothing proves that it is gone: some clouds prove that only
+    /// beside an instance that they show, which a process may not have asked for yet.
+    fn is_unproved(&self, suspects: &[Arc<Node>], answers: &[InstanceResult]) -> bool {
+        let ledger = self.ledger();
+        let is_unproved = |(node, answer): (&Arc<Node>, &InstanceResult)| {
+            let is_missing = answer
+                .as_ref()
+                .is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            is_missing && ledger.is_news(node, Seen::Unseen)
+        };
+        ledger.is_guarded() && suspects.iter().zip(answers).any(is_unproved)
     }
 
     /// Hands each answer to the ledger. One about a Node that has changed meanwhile counts for nothing.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Standing};
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
-use bowline_cloud_provider::{CloudError, DynPlan, KubeWrite, LoadBalancer, Reconcile, ServiceFacts};
+use bowline_cloud_provider::{
+    CloudError, DynPlan, KubeWrite, LoadBalancer, Reconcile, ServiceFacts, Unanswered, ask_all,
+};
 use bowline_plan::Refusal;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -21,16 +23,22 @@ const AT_ONCE: usize = 16;
 pub type Planned = (Vec<Found>, PlanReport);
 
 /// All that the cloud shows and no Service of this cluster has: orphans with their plans, and what stays. What would stay although it is
-/// taken for an orphan is unclear.
+/// taken for an orphan is unclear. And who of several clouds did not tell; one that has not when `late` is over gets its error.
 ///
 /// # Errors
 ///
-/// The cloud could not be read, or not all of it.
-pub async fn find(
+/// No cloud could be read, or none of them all of it.
+pub async fn find<L: Future<Output = CloudError>>(
     load_balancer: &Arc<dyn LoadBalancer>,
     facts: &OrphanFacts,
-) -> Result<(Vec<Planned>, Vec<Found>), CloudError> {
-    let mut found = load_balancer.surveyed(facts).await?;
+    late: impl Fn() -> L,
+) -> Result<(Vec<Planned>, Vec<Found>, Vec<Unanswered>), CloudError> {
+    let questions = load_balancer.surveyed(facts);
+    let asked = questions.len();
+    let (mut found, unread) = ask_all(questions, late).await;
+    if let Some(first) = unread.first().filter(|_| unread.len() == asked) {
+        return Err(first.error());
+    }
     found.retain(|it| it.standing != Standing::InUse);
     found.sort_by(|a, b| (a.standing, a.kind, &a.name, &a.id).cmp(&(b.standing, b.kind, &b.name, &b.id)));
     let (orphans, mut others): (Vec<Found>, Vec<Found>) =
@@ -70,7 +78,7 @@ pub async fn find(
             ..orphan
         }));
     }
-    Ok((planned, others))
+    Ok((planned, others, unread))
 }
 
 /// The removal of one orphan, as far as it goes now: where it waits, it is driven again with the same session.

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
     CloudError, CloudProvider, ClusterFacts, ClusterUid, LoadBalancer, Node, Question, ServerVersion,
-    Service, ServiceClasses, ServiceKey, ServiceList, ask_all,
+    Service, ServiceClasses, ServiceKey, ServiceList, Unanswered, ask_all,
 };
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{Dates, Endpoints, Kube, KubeError, SeenEvent};
@@ -462,12 +462,14 @@ async fn timed<T>(question: impl Future<Output = T>) -> Option<(T, Duration)> {
 }
 
 /// What the clouds told in time, and what became of those that did not.
-async fn ask_each<T>(questions: Vec<Question<'_, T>>) -> (Vec<T>, Vec<CloudError>) {
-    let late = || async {
-        sleep(PATIENCE).await;
-        CloudError::transient(no_answer())
-    };
-    ask_all(questions, late).await
+async fn ask_each<T>(questions: Vec<Question<'_, T>>) -> (Vec<T>, Vec<Unanswered>) {
+    ask_all(questions, too_late).await
+}
+
+/// What becomes of a question that has no answer in time.
+async fn too_late() -> CloudError {
+    sleep(PATIENCE).await;
+    CloudError::transient(no_answer())
 }
 
 /// A list of objects, whose pages are asked for again and again, within the time for one question.

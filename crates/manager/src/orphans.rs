@@ -9,12 +9,13 @@ use std::time::Duration;
 use bowline_cloud_provider::orphans::{Found, GoneCluster, OrphanFacts, Standing};
 use bowline_cloud_provider::{
     CloudProvider, ClusterFacts, LoadBalancer, Service, ServiceClasses, ServiceKey, ServiceList,
-    ServicesView, facts,
+    ServicesView, Unanswered, facts,
 };
 use bowline_drive::orphans::{Planned, Removal, find};
 use bowline_drive::{Driven, Lanes};
 use bowline_kube_io::{Clock as _, Kube, ServiceCache, SystemClock};
 use futures::StreamExt as _;
+use futures::future::pending;
 
 use crate::cluster;
 
@@ -46,7 +47,7 @@ pub struct Survey {
     /// What stays.
     pub others: Vec<Found>,
     /// The clouds that could not be read, of several.
-    pub unread: Vec<Found>,
+    pub unread: Vec<Unanswered>,
     /// When it was looked.
     pub now: jiff::Timestamp,
 }
@@ -144,16 +145,15 @@ impl Search {
     /// For people: the API server or the cloud could not be read.
     pub async fn survey(&self) -> Result<Survey, String> {
         let mut facts = self.facts().await?;
-        let found = find(&self.load_balancer, &facts).await;
-        let (mut removals, others) = found.map_err(|error| format!("reading the cloud: {error}"))?;
+        let found = find(&self.load_balancer, &facts, pending).await;
+        let (mut removals, others, unread) = found.map_err(|error| format!("reading the cloud: {error}"))?;
         // A Service may have come, and got a load balancer, since the Services were read.
         if self.kube.is_some() && !removals.is_empty() {
             facts = self.facts().await?;
-            let again = find(&self.load_balancer, &facts).await;
-            let (again, _) = again.map_err(|error| format!("reading the cloud: {error}"))?;
+            let again = find(&self.load_balancer, &facts, pending).await;
+            let (again, ..) = again.map_err(|error| format!("reading the cloud: {error}"))?;
             removals = both(removals, again);
         }
-        let (unread, others) = others.into_iter().partition(|it| it.standing == Standing::Unread);
         Ok(Survey {
             cluster: self.name(&facts),
             removals,
@@ -179,8 +179,8 @@ impl Search {
     /// For people: the API server or the cloud could not be read, and nothing was removed.
     pub async fn remove(&self, survey: &Survey, told: impl Fn(&Removed)) -> Result<Vec<Removed>, String> {
         let facts = self.facts().await?;
-        let again = find(&self.load_balancer, &facts).await;
-        let (again, _) = again.map_err(|error| format!("reading the cloud: {error}"))?;
+        let again = find(&self.load_balancer, &facts, pending).await;
+        let (again, ..) = again.map_err(|error| format!("reading the cloud: {error}"))?;
         let lanes = Lanes::default();
         let removals = survey.removals.iter().map(|planned| {
             let (facts, again, lanes) = (&facts, &again, &lanes);

@@ -42,7 +42,9 @@ pub fn orphan_facts(
 ///
 /// If the cloud cannot be read.
 pub async fn survey(cloud: &dyn CloudProvider, facts: &OrphanFacts) -> (Vec<Planned>, Vec<Found>) {
-    find(&cloud.load_balancer().unwrap(), facts).await.unwrap()
+    let found = find(&cloud.load_balancer().unwrap(), facts, std::future::pending).await;
+    let (planned, others, _) = found.unwrap();
+    (planned, others)
 }
 
 /// Finds all orphans, and removes them. Gives what was found.

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 
 use bowline_cloud_kit::Double;
 use bowline_cloud_provider::Node;
+use bowline_cloud_provider::k8s::ServicePort;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -32,6 +33,7 @@ use serde_json::{Value, json};
 use crate::{Interruption, Run, Services};
 
 pub mod calls;
+mod end;
 mod expect;
 mod fault;
 mod given;
@@ -95,8 +97,8 @@ pub trait ScenarioCloud: Sized {
         None
     }
 
-    /// A Service of this name, with ports of (name, protocol, port, node port).
-    fn put_service(&self, _key: &str, _uid: Option<&str>, _ports: &[(String, String, u16, u16)]) {}
+    /// A Service of this name with these ports.
+    fn put_service(&self, _key: &str, _uid: Option<&str>, _ports: Vec<ServicePort>) {}
 
     /// The name of an annotation in full, by the part that differs.
     fn annotation(&self, name: &str) -> String {

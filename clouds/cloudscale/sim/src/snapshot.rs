@@ -9,59 +9,87 @@ use crate::model::{HealthMonitor, HttpProbe, Listener, LoadBalancer, Member, Poo
 use crate::state::State;
 
 impl Inspect for State {
+    /// Load balancers with all their parts, and floating IPs with the name of what they point at.
     fn snapshot(&self) -> Value {
-        take(self)
+        let cidr = |id: &Uuid| self.subnets.get(id).map(|it| it.cidr.to_string());
+        let member = |it: &Member| {
+            json!({
+                "name": it.name, "address": it.address, "protocol_port": it.protocol_port,
+                "monitor_port": it.monitor_port.filter(|&port| port != it.protocol_port),
+                "subnet": cidr(&it.subnet), "enabled": it.enabled,
+            })
+        };
+        let listeners =
+            |fits: &dyn Fn(&&Listener) -> bool| sorted(self.listeners.values().filter(fits).map(listener));
+        let pool = |pool: &Pool| {
+            let monitors = self.monitors.values().filter(|it| it.pool == pool.uuid);
+            json!({
+                "name": pool.name, "algorithm": pool.algorithm, "protocol": pool.protocol,
+                "members": sorted(self.members_of(pool.uuid).map(member)),
+                "listeners": listeners(&|it| it.pool == Some(pool.uuid)),
+                "monitors": sorted(monitors.map(monitor)),
+            })
+        };
+        let balancer = |it: &LoadBalancer| {
+            json!({
+                "name": it.name, "zone": it.zone, "flavor": it.flavor, "tags": it.tags,
+                "vip_subnets": it.vips.iter().map(|vip| cidr(&vip.subnet)).collect::<Vec<_>>(),
+                "pools": sorted(self.pools_of(it.uuid).map(pool)),
+                "loose_listeners": listeners(&|found| found.load_balancer == it.uuid && found.pool.is_none()),
+            })
+        };
+        let target = |target: Target| match target {
+            Target::Server(id) => format!("server {}", self.servers.get(&id).map_or("?", |it| &it.name)),
+            Target::LoadBalancer(id) => {
+                format!(
+                    "load_balancer {}",
+                    self.load_balancers.get(&id).map_or("?", |it| &it.name)
+                )
+            }
+        };
+        let floating = self.floating_ips.values();
+        let floating = floating.map(|it| (it.network.to_string(), json!(it.target.map(target))));
+        json!({
+            "load_balancers": sorted(self.load_balancers.values().map(balancer)),
+            "floating_ips": floating.collect::<serde_json::Map<_, _>>(),
+        })
     }
 
+    /// Duplicates and parts without their whole.
     fn violations(&self) -> Vec<String> {
-        violations(self)
-    }
-}
-
-/// Load balancers with all their parts, and floating IPs with the name of what they point at.
-fn take(state: &State) -> Value {
-    let cidr = |id: &Uuid| state.subnets.get(id).map(|it| it.cidr.to_string());
-    let member = |it: &Member| {
-        json!({
-            "name": it.name, "address": it.address, "protocol_port": it.protocol_port,
-            "monitor_port": it.monitor_port.filter(|&port| port != it.protocol_port),
-            "subnet": cidr(&it.subnet), "enabled": it.enabled,
-        })
-    };
-    let listeners =
-        |fits: &dyn Fn(&&Listener) -> bool| sorted(state.listeners.values().filter(fits).map(listener));
-    let pool = |pool: &Pool| {
-        let monitors = state.monitors.values().filter(|it| it.pool == pool.uuid);
-        json!({
-            "name": pool.name, "algorithm": pool.algorithm, "protocol": pool.protocol,
-            "members": sorted(state.members_of(pool.uuid).map(member)),
-            "listeners": listeners(&|it| it.pool == Some(pool.uuid)),
-            "monitors": sorted(monitors.map(monitor)),
-        })
-    };
-    let balancer = |it: &LoadBalancer| {
-        json!({
-            "name": it.name, "zone": it.zone, "flavor": it.flavor, "tags": it.tags,
-            "vip_subnets": it.vips.iter().map(|vip| cidr(&vip.subnet)).collect::<Vec<_>>(),
-            "pools": sorted(state.pools_of(it.uuid).map(pool)),
-            "loose_listeners": listeners(&|found| found.load_balancer == it.uuid && found.pool.is_none()),
-        })
-    };
-    let target = |target: Target| match target {
-        Target::Server(id) => format!("server {}", state.servers.get(&id).map_or("?", |it| &it.name)),
-        Target::LoadBalancer(id) => {
-            format!(
-                "load_balancer {}",
-                state.load_balancers.get(&id).map_or("?", |it| &it.name)
-            )
+        let balancers = || self.load_balancers.values();
+        let mut found = repeated("load balancer", balancers().map(|it| it.name.clone()));
+        for balancer in balancers() {
+            let name = &balancer.name;
+            let pools = || self.pools_of(balancer.uuid);
+            found.extend(repeated(
+                &format!("pool of {name}"),
+                pools().map(|it| it.name.clone()),
+            ));
+            let listeners = || {
+                self.listeners
+                    .values()
+                    .filter(|it| it.load_balancer == balancer.uuid)
+            };
+            let ports =
+                listeners().map(|it| format!("{:?}/{}", it.protocol, it.protocol_port).to_lowercase());
+            found.extend(repeated(&format!("listener of {name}"), ports));
+            let loose = listeners().filter(|it| it.pool.is_none());
+            found.extend(loose.map(|it| format!("listener {} of {name} has no pool", it.name)));
+            for pool in pools() {
+                let part = format!("{name}/{}", pool.name);
+                let targets = self.members_of(pool.uuid);
+                let targets = targets.map(|it| format!("{}:{}", it.address, it.protocol_port));
+                found.extend(repeated(&format!("member of {part}"), targets));
+                let monitors = self.monitors.values().filter(|it| it.pool == pool.uuid).count();
+                if monitors > 1 {
+                    found.push(format!("{monitors} monitors for {part}"));
+                }
+            }
         }
-    };
-    let floating = state.floating_ips.values();
-    let floating = floating.map(|it| (it.network.to_string(), json!(it.target.map(target))));
-    json!({
-        "load_balancers": sorted(state.load_balancers.values().map(balancer)),
-        "floating_ips": floating.collect::<serde_json::Map<_, _>>(),
-    })
+        orphans(self, &mut found);
+        found
+    }
 }
 
 fn listener(it: &Listener) -> Value {
@@ -86,42 +114,6 @@ fn http(probe: &HttpProbe) -> String {
         "{} {} HTTP/{} host {host} expects {codes}",
         probe.method, probe.url_path, probe.version
     )
-}
-
-/// Duplicates and parts without their whole.
-fn violations(state: &State) -> Vec<String> {
-    let balancers = || state.load_balancers.values();
-    let mut found = repeated("load balancer", balancers().map(|it| it.name.clone()));
-    for balancer in balancers() {
-        let name = &balancer.name;
-        let pools = || state.pools_of(balancer.uuid);
-        found.extend(repeated(
-            &format!("pool of {name}"),
-            pools().map(|it| it.name.clone()),
-        ));
-        let listeners = || {
-            state
-                .listeners
-                .values()
-                .filter(|it| it.load_balancer == balancer.uuid)
-        };
-        let ports = listeners().map(|it| format!("{:?}/{}", it.protocol, it.protocol_port).to_lowercase());
-        found.extend(repeated(&format!("listener of {name}"), ports));
-        let loose = listeners().filter(|it| it.pool.is_none());
-        found.extend(loose.map(|it| format!("listener {} of {name} has no pool", it.name)));
-        for pool in pools() {
-            let part = format!("{name}/{}", pool.name);
-            let targets = state.members_of(pool.uuid);
-            let targets = targets.map(|it| format!("{}:{}", it.address, it.protocol_port));
-            found.extend(repeated(&format!("member of {part}"), targets));
-            let monitors = state.monitors.values().filter(|it| it.pool == pool.uuid).count();
-            if monitors > 1 {
-                found.push(format!("{monitors} monitors for {part}"));
-            }
-        }
-    }
-    orphans(state, &mut found);
-    found
 }
 
 fn orphans(state: &State, found: &mut Vec<String>) {

@@ -57,6 +57,12 @@ fn count((all, errors, duration): (&Totals, &Totals, &Histograms), of: Of, took:
 }
 
 impl Metrics {
+    /// Counts a call that has ended.
+    pub fn called(&self, request: &'static str, took: Duration, has_failed: bool) {
+        let series = (&self.calls, &self.call_errors, &self.call_duration);
+        count(series, [("request", request)], took, has_failed);
+    }
+
     /// Counts a reconcile of a load balancer that has ended.
     pub fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
         let operation = match kind {
@@ -71,8 +77,7 @@ impl Metrics {
 
 impl CallObserver for Metrics {
     fn observe(&self, request: &'static str, took: Duration, has_failed: bool) {
-        let series = (&self.calls, &self.call_errors, &self.call_duration);
-        count(series, [("request", request)], took, has_failed);
+        self.called(request, took, has_failed);
     }
 }
 

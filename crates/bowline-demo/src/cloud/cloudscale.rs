@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Project, Served, Thing, Tone};
+use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
@@ -81,6 +81,8 @@ impl Cloudscale {
 }
 
 impl Cloud for Cloudscale {
+    on_its_simulator!();
+
     fn title(&self) -> &'static str {
         "cloudscale.ch"
     }
@@ -96,18 +98,6 @@ impl Cloud for Cloudscale {
         ]
     }
 
-    fn served(&self) -> &Served {
-        &self.served
-    }
-
-    fn describe(&self, change: &Entry) -> String {
-        describe(change)
-    }
-
-    fn project(&self) -> &dyn Project {
-        &self.sim
-    }
-
     fn proofs_of_absence(&self, provider_id: &str) -> usize {
         let uuid = provider_id.trim_start_matches("cloudscale://");
         let path = format!("/v1/servers/{uuid}");
@@ -116,14 +106,6 @@ impl Cloud for Cloudscale {
             .journal()
             .filter(|entry| entry.method == Method::GET && entry.path == path && entry.status() == Some(404));
         told.len()
-    }
-
-    fn set_outage(&self, on: bool) {
-        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
-    }
-
-    fn has_outage(&self) -> bool {
-        self.sim.behaviour().maintenance
     }
 
     fn things(&self) -> Vec<Thing> {
@@ -170,14 +152,6 @@ impl Cloud for Cloudscale {
                 .map(move |vip| (transport, SocketAddr::new(vip.address, part.protocol_port)))
         });
         places.collect()
-    }
-
-    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
-        self.sim.bound_to(transport, wanted.ip(), wanted.port())
-    }
-
-    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.sim.move_member(transport, wanted, actual);
     }
 
     fn own_hints(&self, instance: &str) -> Vec<Hint> {

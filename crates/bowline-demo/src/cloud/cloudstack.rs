@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Project, Served, Thing, Tone};
+use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator};
 use crate::loopback::Block;
 
 /// The zone, which is the region as well.
@@ -54,6 +54,8 @@ fn tone(state: RuleState) -> Tone {
 }
 
 impl Cloud for CloudStack {
+    on_its_simulator!();
+
     fn title(&self) -> &'static str {
         "Apache CloudStack"
     }
@@ -72,18 +74,6 @@ impl Cloud for CloudStack {
         ))
     }
 
-    fn served(&self) -> &Served {
-        &self.served
-    }
-
-    fn describe(&self, change: &Entry) -> String {
-        describe(change)
-    }
-
-    fn project(&self) -> &dyn Project {
-        &self.sim
-    }
-
     /// An ID that does not exist is a bad parameter in this cloud.
     fn proofs_of_absence(&self, provider_id: &str) -> usize {
         let id = provider_id.trim_start_matches("external-cloudstack://");
@@ -96,14 +86,6 @@ impl Cloud for CloudStack {
                 && entry.status() == Some(431)
         });
         told.len()
-    }
-
-    fn set_outage(&self, on: bool) {
-        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
-    }
-
-    fn has_outage(&self) -> bool {
-        self.sim.behaviour().maintenance
     }
 
     fn things(&self) -> Vec<Thing> {
@@ -161,14 +143,6 @@ impl Cloud for CloudStack {
                 Some((transport, SocketAddr::new(address, rule.public_port)))
             })
             .collect()
-    }
-
-    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
-        self.sim.bound_to(transport, wanted.ip(), wanted.port())
-    }
-
-    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.sim.move_member(transport, wanted, actual);
     }
 
     /// The Service's address is the only one that anybody takes here.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Project, Served, Thing, Tone};
+use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator};
 use crate::loopback::Block;
 
 /// The user, the password and the project. Not a secret: they open nothing else.
@@ -96,6 +96,8 @@ impl OpenStack {
 }
 
 impl Cloud for OpenStack {
+    on_its_simulator!();
+
     fn title(&self) -> &'static str {
         "OpenStack"
     }
@@ -126,32 +128,12 @@ impl Cloud for OpenStack {
         flags.map(str::to_owned).into()
     }
 
-    fn served(&self) -> &Served {
-        &self.served
-    }
-
-    fn describe(&self, change: &Entry) -> String {
-        describe(change)
-    }
-
-    fn project(&self) -> &dyn Project {
-        &self.sim
-    }
-
     fn proofs_of_absence(&self, provider_id: &str) -> usize {
         let id = provider_id.trim_start_matches("openstack:///");
         let told = self.sim.journal().filter(|entry| {
             entry.operation == "nova.servers.get" && entry.path.ends_with(id) && entry.status() == Some(404)
         });
         told.len()
-    }
-
-    fn set_outage(&self, on: bool) {
-        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
-    }
-
-    fn has_outage(&self) -> bool {
-        self.sim.behaviour().maintenance
     }
 
     fn things(&self) -> Vec<Thing> {
@@ -207,14 +189,6 @@ impl Cloud for OpenStack {
             }
         }
         places
-    }
-
-    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
-        self.sim.bound_to(transport, wanted.ip(), wanted.port())
-    }
-
-    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.sim.move_member(transport, wanted, actual);
     }
 
     /// The floating IP is paid for as well, and nobody else has one here.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Announcement, Announcer, Cloud, Hint, INSTANCES, Project, Served, Thing, Tone, Words};
+use super::{Announcement, Announcer, Cloud, Hint, INSTANCES, Served, Thing, Tone, Words, on_its_simulator};
 use crate::loopback::Block;
 
 /// The credentials that the simulator accepts. Not a secret: they open nothing else.
@@ -77,6 +77,8 @@ impl Announcer for PhoenixNap {
 }
 
 impl Cloud for PhoenixNap {
+    on_its_simulator!();
+
     fn title(&self) -> &'static str {
         "phoenixNAP Bare Metal Cloud"
     }
@@ -98,18 +100,6 @@ impl Cloud for PhoenixNap {
         Some(config.to_string())
     }
 
-    fn served(&self) -> &Served {
-        &self.served
-    }
-
-    fn describe(&self, change: &Entry) -> String {
-        describe(change)
-    }
-
-    fn project(&self) -> &dyn Project {
-        &self.sim
-    }
-
     /// A server that does not exist is a forbidden one in this cloud; that the list lacks it as well makes it proof.
     fn proofs_of_absence(&self, provider_id: &str) -> usize {
         let id = provider_id.trim_start_matches("phoenixnap://");
@@ -118,14 +108,6 @@ impl Cloud for PhoenixNap {
             entry.method == Method::GET && entry.path == path && matches!(entry.status(), Some(403 | 404))
         });
         told.len()
-    }
-
-    fn set_outage(&self, on: bool) {
-        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
-    }
-
-    fn has_outage(&self) -> bool {
-        self.sim.behaviour().maintenance
     }
 
     fn things(&self) -> Vec<Thing> {
@@ -197,14 +179,6 @@ impl Cloud for PhoenixNap {
             ports.map(move |port| (port.transport, SocketAddr::new(it.address, port.port)))
         });
         places.collect()
-    }
-
-    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
-        self.sim.bound_to(transport, wanted.ip(), wanted.port())
-    }
-
-    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
-        self.sim.move_member(transport, wanted, actual);
     }
 
     fn own_hints(&self, instance: &str) -> Vec<Hint> {

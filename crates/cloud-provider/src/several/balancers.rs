@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_plan::Refusal;
-use futures::future::{BoxFuture, FutureExt as _};
 
 use super::served::{Balancers, Balancing, lock};
 use super::session::{InTurn, Part};
-use crate::orphans::{Found, OrphanFacts};
+use crate::orphans::{Found, OrphanFacts, compare};
 use crate::{
-    AnnotationSpec, Begin, CloudError, LoadBalancer, MadeFor, Node, NodeSet, Question, Reconcile,
-    ReconcileKind, Service, ServiceFacts, ServiceKey, ServicesView,
+    AnnotationSpec, Begin, LoadBalancer, MadeFor, Node, NodeSet, Question, Reconcile, ReconcileKind, Service,
+    ServiceFacts, ServiceKey, ServicesView,
 };
 
 impl Begin<ServiceFacts> for Balancers {
@@ -111,8 +110,24 @@ impl LoadBalancer for Balancers {
         all.collect()
     }
 
-    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
-        self.find(facts).boxed()
+    fn left_elsewhere<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
+        let unsurveyed = lock(&self.unsurveyed).clone().into_iter();
+        let question = |cloud| Question::new(self.elsewhere(cloud, facts)).to(self.name(cloud));
+        unsurveyed.map(question).collect()
+    }
+
+    fn surveyed<'a>(&'a self, facts: &'a OrphanFacts) -> Vec<Question<'a, Found>> {
+        let all = self.clouds.iter().enumerate().map(|(index, cloud)| {
+            let survey = async move {
+                let facts = self.orphan_facts(index, facts);
+                let mut found = cloud.load_balancer.marked(&facts).await?;
+                compare(&mut found, &facts);
+                lock(&self.found).extend(found.iter().map(|found| (found.id.clone(), index)));
+                Ok(found)
+            };
+            Question::new(survey).to(self.name(index))
+        });
+        all.collect()
     }
 
     fn begin_removal(

@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_plan::Refusal;
-use futures::future;
 
 use super::{Cloud, Known, services_of};
-use crate::orphans::{Found, OrphanFacts};
-use crate::question::said_by;
+use crate::orphans::{OrphanFacts, compare};
 use crate::{
-    CloudError, Kept, LoadBalancer, Node, NodeSet, Readiness, Service, ServiceClasses, ServiceFacts,
+    CloudError, Kept, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Service, ServiceClasses, ServiceFacts,
     ServiceKey, facts,
 };
 
@@ -21,6 +19,8 @@ pub(super) struct Balancers {
     pub(super) records: Kept<ServiceKey, Record>,
     /// Which cloud showed an object, by its ID.
     pub(super) found: Mutex<Known>,
+    /// Which clouds are still to be asked what they have of the Services of others.
+    pub(super) unsurveyed: Mutex<BTreeSet<usize>>,
 }
 
 /// What this process had to do with a Service.
@@ -133,7 +133,9 @@ impl Balancing {
 
 impl Balancers {
     pub(super) fn new(clouds: Vec<Balancing>) -> Self {
+        let all = 0..clouds.len();
         Self {
+            unsurveyed: Mutex::new(all.filter(|_| clouds.len() > 1).collect()),
             clouds,
             records: Kept::default(),
             found: Mutex::default(),
@@ -197,10 +199,11 @@ impl Balancers {
     }
 
     /// The clouds that may have something of a Service though nothing on it says so: all others, where an earlier process began with it
-    /// and the cloud that it asks has written nothing on it yet.
-    fn doubted(&self, service: &Service) -> BTreeSet<usize> {
+    /// and the Service goes, or the cloud that it asks has written nothing on it yet. Where it has, [`elsewhere`](Self::elsewhere) tells.
+    fn doubted(&self, service: &Service, is_wanted: bool) -> BTreeSet<usize> {
+        let is_in_doubt = |asked| !is_wanted || !self.traced(service).contains(&asked);
         match self.asked(service) {
-            Some(asked) if facts::has_finalizer(service) && !self.traced(service).contains(&asked) => {
+            Some(asked) if facts::has_finalizer(service) && is_in_doubt(asked) => {
                 (0..self.clouds.len()).filter(|cloud| *cloud != asked).collect()
             }
             _ => BTreeSet::new(),
@@ -217,7 +220,7 @@ impl Balancers {
             if record.uid != uid {
                 *record = Record {
                     uid: uid.to_owned(),
-                    doubted: self.doubted(service),
+                    doubted: self.doubted(service, facts.is_wanted),
                     ..Record::default()
                 };
             }
@@ -275,29 +278,50 @@ impl Balancers {
         }
     }
 
-    /// A cloud that cannot be read is told of as [`Standing::Unread`](crate::orphans::Standing::Unread), unless none can be.
-    pub(super) async fn find(&self, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
-        let surveys = self.clouds.iter().enumerate().map(async |(index, cloud)| {
-            let facts = self.orphan_facts(index, facts);
-            (index, cloud, cloud.load_balancer.surveyed(&facts).await)
+    /// The Services of the other clouds of which this one shows something, so that it is removed when they are looked at next. A Service
+    /// whose class changed back and forth bears annotations of a load balancer that is long gone, and so says nothing of the other one.
+    /// What this process makes, it knows of: once is enough.
+    pub(super) async fn elsewhere(
+        &self,
+        cloud: usize,
+        facts: &OrphanFacts,
+    ) -> Result<Vec<MadeFor>, CloudError> {
+        let seen = self.orphan_facts(cloud, facts);
+        let mut found = self.clouds[cloud].load_balancer.marked(&seen).await?;
+        compare(&mut found, &seen);
+        lock(&self.unsurveyed).remove(&cloud);
+        let services = facts.services.services();
+        let orphans = found.iter().filter(|found| found.standing.is_orphan());
+        let elsewhere = orphans.filter_map(|orphan| {
+            let owner = services.iter().find(|service| orphan.owner.is(service))?;
+            self.doubt(owner, cloud).then(|| MadeFor {
+                key: ServiceKey::of(owner),
+                uid: owner.metadata.uid.clone().unwrap_or_default(),
+                balancer: orphan.id.clone(),
+            })
         });
-        let (mut all, mut errors) = (Vec::new(), Vec::new());
-        for (index, cloud, found) in future::join_all(surveys).await {
-            let found = match found {
-                Ok(found) => found,
-                Err(error) => {
-                    all.push(Found::unread(cloud.name, &error));
-                    errors.push(said_by(self.name(index), error));
-                    continue;
+        Ok(elsewhere.collect())
+    }
+
+    /// Notes that a cloud has something of a Service; false if that says nothing, because it serves the Service, or nothing was begun.
+    fn doubt(&self, service: &Service, cloud: usize) -> bool {
+        let Some(asked) = self.asked(service).filter(|asked| *asked != cloud) else {
+            return false;
+        };
+        let uid = service.metadata.uid.as_deref().unwrap_or_default();
+        facts::has_finalizer(service)
+            && self.records.with(&ServiceKey::of(service), |kept| {
+                let record = kept.get_or_insert_default();
+                if record.uid != uid {
+                    *record = Record {
+                        uid: uid.to_owned(),
+                        served: self.traced(service).into_iter().chain([asked]).collect(),
+                        doubted: self.doubted(service, true),
+                        ..Record::default()
+                    };
                 }
-            };
-            lock(&self.found).extend(found.iter().map(|found| (found.id.clone(), index)));
-            all.extend(found);
-        }
-        match errors.len() == self.clouds.len() {
-            true => Err(errors.swap_remove(0)),
-            false => Ok(all),
-        }
+                record.doubted.insert(cloud)
+            })
     }
 }
 

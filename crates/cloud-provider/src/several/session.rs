@@ -34,6 +34,8 @@ pub(super) struct InTurn {
     has_ended: bool,
     /// Whether a cloud did not answer that may have nothing of the Service.
     has_left_out: bool,
+    /// How many of the last parts are of clouds that did not answer.
+    put_off: usize,
 }
 
 impl InTurn {
@@ -46,7 +48,13 @@ impl InTurn {
             is_ending: false,
             has_ended: false,
             has_left_out: false,
+            put_off: 0,
         }
+    }
+
+    /// Whether another part comes first if the cloud of this one does not answer: where a Service goes, none leans on another.
+    fn can_be_put_off(&self) -> bool {
+        !self.facts.is_wanted && self.now + 1 + self.put_off < self.parts.len()
     }
 
     fn part(&self) -> &Part {
@@ -83,6 +91,11 @@ impl Reconcile<ServiceFacts> for InTurn {
                     Err(_) if self.part().may_be_left_out => {
                         (self.has_ended, self.has_left_out) = (false, true);
                         self.now += 1;
+                    }
+                    Err(_) if self.can_be_put_off() => {
+                        self.has_ended = false;
+                        self.put_off += 1;
+                        self.parts[self.now..].rotate_left(1);
                     }
                     look => return look.map_err(|error| said_by(self.name(), error)),
                 }

@@ -1,3 +1,4 @@
+mod doubts;
 mod questions;
 
 use std::collections::BTreeSet;
@@ -32,6 +33,7 @@ struct Fake {
     /// The members that were asked for last.
     members: Mutex<Vec<String>>,
     looks: Mutex<usize>,
+    surveys: Mutex<usize>,
     /// Whether the last reconcile was told that an earlier process may have begun.
     has_begun: Mutex<bool>,
     /// The reconciles that it was told the end of.
@@ -154,6 +156,10 @@ impl LoadBalancer for Shared {
     }
 
     fn marked<'a>(&'a self, facts: &'a OrphanFacts) -> BoxFuture<'a, Result<Vec<Found>, CloudError>> {
+        *self.0.surveys.lock().unwrap() += 1;
+        if self.0.is_down {
+            return future::ready(Err(CloudError::transient("down"))).boxed();
+        }
         let judge = Judge::new(facts, None, &[], |_| None);
         let found = |uid: &String| {
             let (id, owner) = (
@@ -181,7 +187,11 @@ impl LoadBalancer for Shared {
             }
         };
         let found = self.0.balancers.lock().unwrap().iter().map(found).collect();
-        future::ready(Ok(found)).boxed()
+        match (self.0.name, self.0.is_down) {
+            ("hanging", _) => future::pending().boxed(),
+            (_, true) => future::ready(Err(CloudError::transient("down"))).boxed(),
+            (_, false) => future::ready(Ok(found)).boxed(),
+        }
     }
 
     fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
@@ -294,6 +304,7 @@ fn fake(name: &'static str, instances: &[&'static str], is_down: bool) -> Shared
         balancers: Mutex::default(),
         members: Mutex::default(),
         looks: Mutex::default(),
+        surveys: Mutex::default(),
         has_begun: Mutex::default(),
         reconciled: Mutex::default(),
     }))
@@ -505,76 +516,6 @@ fn a_new_process_removes_what_the_annotations_say_was_made_in_the_cloud_of_the_c
     }
 }
 
-/// With the finalizer, as an earlier process left it.
-fn begun(spec: Value, is_wanted: bool, annotation: Option<&str>) -> ServiceFacts {
-    let mut facts = facts(spec, is_wanted, &[]);
-    let mut service = Service::clone(&facts.service);
-    service.metadata.finalizers = Some(vec![crate::keys::FINALIZER_LOAD_BALANCER.to_owned()]);
-    service.metadata.annotations =
-        annotation.map(|key| [(key.to_owned(), "id".to_owned())].into_iter().collect());
-    facts.service = Arc::new(service);
-    facts
-}
-
-#[test]
-fn a_service_that_was_begun_and_that_its_cloud_wrote_nothing_on_is_asked_of_all_clouds_once() {
-    let of_two = || json!({ "type": "LoadBalancer", "loadBalancerClass": "two" });
-    for is_wanted in [true, false] {
-        let (one, two) = (fake("one", &[], false), fake("two", &[], false));
-        one.0.balancers.lock().unwrap().insert("u".to_owned());
-        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
-        let steps = drive(&clouds, begun(of_two(), is_wanted, None));
-        assert_eq!(
-            steps,
-            if is_wanted {
-                vec!["remove", "make"]
-            } else {
-                vec!["remove"]
-            }
-        );
-        assert!(!has(&one) && has(&two) == is_wanted);
-        let looks = *one.0.looks.lock().unwrap();
-        assert!(!is_wanted || drive(&clouds, begun(of_two(), true, None)).is_empty());
-        assert_eq!(*one.0.looks.lock().unwrap(), looks, "asked once");
-    }
-    let plain = json!({ "type": "LoadBalancer" });
-    for facts in [begun(plain.clone(), true, Some(ONE.key)), facts(plain, true, &[])] {
-        let (one, two) = (fake("one", &[], false), fake("two", &[], true));
-        let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
-        assert_eq!(drive(&clouds, facts), ["make"]);
-        assert_eq!(*two.0.looks.lock().unwrap(), 0);
-    }
-}
-
-#[test]
-fn a_cloud_that_does_not_answer_keeps_no_service_waiting_that_it_may_have_nothing_of() {
-    let (one, two) = (fake("one", &[], false), fake("two", &[], true));
-    let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
-    let plain = || json!({ "type": "LoadBalancer" });
-    assert_eq!(drive(&clouds, begun(plain(), true, None)), ["make"]);
-    let asked = |spec, is_wanted| {
-        let looks = *two.0.looks.lock().unwrap();
-        let mut session = clouds
-            .load_balancer()
-            .unwrap()
-            .begin(begun(spec, is_wanted, None))
-            .unwrap();
-        let look = block_on(session.observe());
-        let again = look.is_ok().then(|| session.plan().unwrap().again).flatten();
-        (
-            look.is_ok(),
-            again.is_some(),
-            *two.0.looks.lock().unwrap() - looks,
-        )
-    };
-    assert_eq!(asked(plain(), true), (true, true, 1), "it is asked again");
-    assert_eq!(
-        asked(plain(), false),
-        (false, false, 1),
-        "nothing is left when the Service goes"
-    );
-}
-
 #[test]
 fn what_a_living_service_left_in_a_cloud_that_does_not_serve_it_is_an_orphan_and_nothing_of_a_class_of_nobody()
  {
@@ -607,7 +548,7 @@ fn what_a_living_service_left_in_a_cloud_that_does_not_serve_it_is_an_orphan_and
             now,
         };
         let balancers = clouds.load_balancer().unwrap();
-        let found = block_on(balancers.surveyed(&facts)).unwrap();
+        let (found, _) = block_on(crate::ask_all(balancers.surveyed(&facts), future::pending));
         let seen: Vec<Standing> = found.iter().map(|it| it.standing).collect();
         assert_eq!(seen, standings, "{class:?}");
         if let Some(orphan) = found.iter().find(|it| it.standing == Standing::Orphan) {

@@ -6,10 +6,13 @@
 //! original made since as one whose Service is gone. So a person decides.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use bowline_cloud_provider::orphans::OrphanFacts;
 use bowline_cloud_provider::{MadeFor, Service, ask_all};
 use futures::future;
 
+use super::tracked::Causes;
 use super::{Key, ServiceController, lock};
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;
@@ -34,12 +37,26 @@ impl ServiceController {
     async fn find_left_behind(&self) -> Result<(), (String, RetryAfter)> {
         // What was spoken for when the cloud was asked may have been removed in the ordinary way by the time of its answer.
         let mut spoken_for = self.spoken_for();
-        let questions = self.provider.load_balancer.made_for(&*self.view);
+        let facts = OrphanFacts {
+            services: Arc::clone(&self.view),
+            nodes: self.ctx.nodes.all().into(),
+            cluster: Arc::clone(&self.ctx.cluster),
+            now: self.ctx.kube.clock().now(),
+        };
+        let mut questions = self.provider.load_balancer.made_for(&*self.view);
+        questions.extend(self.provider.load_balancer.left_elsewhere(&facts));
         let asked = questions.len();
         let (mut found, failed) = ask_all(questions, future::pending).await;
         let failure = failed
             .first()
-            .map(|error| (error.to_string(), RetryAfter::by_cloud(error)));
+            .map(|it| (it.error().to_string(), RetryAfter::by_cloud(&it.why)));
+        for MadeFor { key, uid, .. } in &found {
+            let is_it = |service: &Arc<Service>| service.metadata.uid.as_ref() == Some(uid);
+            let service = self.services.get(key).filter(is_it);
+            if service.is_some_and(|service| self.classes().is_wanted(&service)) {
+                self.enqueue(key, Causes::VERIFY); // what is left of it goes
+            }
+        }
         let known = lock(&self.left_behind).clone().unwrap_or_default();
         if let Some(failure) = &failure {
             if failed.len() == asked {

@@ -25,6 +25,8 @@ struct State {
     /// A platform whose cloud does not answer.
     silent: Option<&'static str>,
     outage: Option<CloudError>,
+    /// Nothing is proved before a question named an instance that is there.
+    needs_witness: bool,
 }
 
 /// One call: when, and about which Nodes.
@@ -51,6 +53,11 @@ impl TestInstances {
             node,
             Ok(InstanceAnswer::Absent(AbsenceProof::new("the API answered 404"))),
         );
+    }
+
+    /// That an instance is gone is proved only once another one was asked for.
+    pub(crate) fn prove_beside_others(&self) {
+        self.lock().needs_witness = true;
     }
 
     /// Every question fails, or none does.
@@ -96,6 +103,8 @@ impl InstancesV2 for TestInstances {
         async move {
             let (latency, answers) = {
                 let mut state = self.lock();
+                let is_witness = |query: &InstanceQuery| query.purpose == Purpose::CredentialCheck;
+                state.needs_witness &= !queries.iter().any(is_witness);
                 let answers = queries.iter().map(|query| state.answer(query)).collect();
                 state.calls.push(Call {
                     at: Instant::now(),
@@ -132,7 +141,11 @@ impl State {
         let unknown = || Err(CloudError::not_found(format!("no instance is called {name}")));
         match self.table.get(name) {
             // A listing without it proves nothing.
-            Some(Ok(InstanceAnswer::Absent(_))) if query.purpose == Purpose::CredentialCheck => unknown(),
+            Some(Ok(InstanceAnswer::Absent(_)))
+                if query.purpose == Purpose::CredentialCheck || self.needs_witness =>
+            {
+                unknown()
+            }
             Some(answer) => {
                 let mut answer = answer.clone();
                 if let Ok(InstanceAnswer::Present(instance)) = &mut answer {

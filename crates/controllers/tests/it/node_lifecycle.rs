@@ -102,6 +102,20 @@ async fn a_lost_node_is_asked_for_at_once() {
     assert!(cluster.exists("n2"));
 }
 
+/// As on CloudStack, whose empty list proves something only beside the instance of another Node, which a young process has not asked for.
+#[tokio::test(start_paused = true)]
+async fn what_is_proved_only_beside_ready_nodes_takes_no_longer() {
+    let cluster = cluster();
+    cluster.instances.prove_beside_others();
+    cluster.instances.remove("n1");
+    running(&cluster, "n2");
+    cluster.put(node_of("n2", Some("True")));
+    cluster.put(node_of("n1", Some("Unknown")));
+    let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    assert!(took >= SECOND * 5, "{took:?}");
+    assert!(cluster.exists("n2"));
+}
+
 /// Of several clouds one takes requests and does not answer: its own Nodes wait, and no others.
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_is_silent_holds_up_no_deletion_in_another() {

@@ -123,6 +123,7 @@ async fn passes_over_the_nodes_are_counted_also_while_there_is_nothing_to_do() {
     assert!(cluster.instances.calls().is_empty());
 
     cluster.instances.latency(SECOND * 2);
+    cluster.instances.run("n2", InstanceMetadata::default());
     cluster.put(node_of("n2", Some("Unknown")));
     cluster.pass(SECOND * 3).await;
     assert_eq!(cluster.series(PASSES), ["13"]);

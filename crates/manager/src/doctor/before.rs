@@ -96,7 +96,7 @@ async fn allowed(provider: Option<&dyn CloudProvider>) -> Check {
         );
     }
     let (all, failed) = ask_each(asked).await;
-    let failed: Vec<String> = failed.iter().map(ToString::to_string).collect();
+    let failed: Vec<String> = failed.iter().map(|it| it.error().to_string()).collect();
     let lacking = all.iter().filter(|it| it.is_lacking).count();
     let check = match (lacking, failed.is_empty()) {
         (0, true) => ALLOWED.ok("as far as the cloud tells"),

@@ -18,11 +18,12 @@ use bowline_kube_io::Kube;
 use bowline_transport::meant;
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::nodes::{is_missing, sees_none};
 use super::{
-    Category, Check, Cloud, Objects, Patient, Topic, ask_each, listed, no_answer, some_lines, some_of, timed,
-    took,
+    Category, Check, Cloud, Objects, PATIENCE, Patient, Topic, ask_each, listed, no_answer, some_lines,
+    some_of, timed, too_late, took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
@@ -352,10 +353,10 @@ pub(super) async fn billed(
         failed = failed_by_now;
     }
     Some(match (lines.is_empty(), failed.first()) {
-        (true, Some(error)) => failed_besides(&BILLED, error, cause),
+        (true, Some(unanswered)) => failed_besides(&BILLED, &unanswered.error(), cause),
         (true, None) => BILLED.ok("all"),
         (false, _) => {
-            let failed = failed.iter().map(|error| format!("not looked for: {error}"));
+            let failed = failed.iter().map(|it| format!("not looked for: {}", it.error()));
             BILLED
                 .warning(
                     format!("{} not, and no manager gives it back by itself", lines.len()),
@@ -387,14 +388,13 @@ pub(super) async fn left_behind(
             cluster: Arc::clone(&objects.cluster),
             now: kube.clock().now(),
         };
-        let (mut left, others) = find(&load_balancer, &facts).await?;
+        let (mut left, others, unanswered) = find(&load_balancer, &facts, too_late).await?;
         // Where a manager does not succeed with what it gives back by itself, what is billed tells of it.
         left.retain(|(group, _)| group.iter().any(|it| it.standing == Standing::Orphan));
         let uid = facts.services.cluster_uid().or_else(|| facts.cluster.uid.clone());
-        renamed = others.clone();
+        renamed = others;
         renamed.retain(|it| orphans::is_of_this_cluster(it, services, uid.as_deref()));
-        unread = others;
-        unread.retain(|it| it.standing == Standing::Unread);
+        unread = unanswered;
         Ok::<_, CloudError>(left)
     };
     let twice = async {
@@ -408,16 +408,18 @@ pub(super) async fn left_behind(
             Err(_) => Ok(None),
         }
     };
-    let left = match timed(twice).await {
-        None => {
+    // Each look ends when the clouds had their time; the plans of what was found read, too.
+    let left = match timeout(3 * PATIENCE, twice).await {
+        Err(_) => {
             let error = CloudError::transient(no_answer());
             return Some(failed_besides(&LEFT_BEHIND, &error, cause));
         }
-        Some((Err(error), _)) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
-        Some((Ok(None), _)) => return Some(LEFT_BEHIND.skipped("Services are not read")),
-        Some((Ok(Some(left)), _)) => left,
+        Ok(Err(error)) => return Some(failed_besides(&LEFT_BEHIND, &error, cause)),
+        Ok(Ok(None)) => return Some(LEFT_BEHIND.skipped("Services are not read")),
+        Ok(Ok(Some(left))) => left,
     };
-    let where_not = unread.iter().map(|it| format!(", not looked for in {}", it.id));
+    let where_not = unread.iter().filter_map(|it| it.cloud);
+    let where_not = where_not.map(|cloud| format!(", not looked for in {cloud}"));
     let where_not: String = where_not.collect();
     let unasked = unasked(services, &objects.classes, load_balancer.annotations());
     if left.is_empty() && !renamed.is_empty() {

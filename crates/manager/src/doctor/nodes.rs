@@ -9,9 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::cloud::Answers;
 use super::{Category, Check, Topic, some_lines, some_of, unread};
-use crate::why::node::{
-    KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, TWINS, is_unready, other_id, without_cloud,
-};
+use crate::why::node::{KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, TWINS, is_unready, without_cloud};
 use crate::why::{Shown, of_answer, remedy_of};
 
 pub(super) static READ: Topic = Topic::new(
@@ -195,7 +193,7 @@ fn judge_instances(answers: &Answers) -> Check {
     };
     let other_id = |(node, answer): &Answered| {
         let shown = answers.about(node, Some(answer));
-        other_id(node, &shown).map(str::to_owned)
+        shown.other_id(node).map(str::to_owned)
     };
     let power_of = |answer: &InstanceResult| match answer {
         Ok(InstanceAnswer::Present(one)) => Some(one.power),

@@ -30,7 +30,7 @@ pub fn render_text(survey: &Survey) -> String {
         count => writeln!(text, "Orphans of cluster {}: {count}", survey.cluster),
     };
     for unread in &survey.unread {
-        let _ = writeln!(text, "Not looked for in {}: {}", unread.id, unread.why);
+        let _ = writeln!(text, "Not looked for in {}", unread.error());
     }
     for (orphans, plan) in &survey.removals {
         text.push('\n');
@@ -113,7 +113,7 @@ pub fn render_json(survey: &Survey) -> String {
         value
     });
     let unread = survey.unread.iter();
-    let unread = unread.map(|it| json!({ "cloud": it.id, "why": it.why }));
+    let unread = unread.map(|it| json!({ "cloud": it.cloud, "why": it.why.message() }));
     let value = json!({
         "schema": SCHEMA,
         "cluster": survey.cluster,

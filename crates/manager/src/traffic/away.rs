@@ -63,7 +63,7 @@ impl Trial<'_> {
             .look(async || {
                 let survey = search.survey().await;
                 let survey = survey.and_then(|survey| match survey.unread.first() {
-                    Some(unread) => Err(format!("reading the cloud: {}: {}", unread.id, unread.why)),
+                    Some(unread) => Err(format!("reading the cloud: {}", unread.error())),
                     None => Ok(survey),
                 });
                 let survey = match survey {

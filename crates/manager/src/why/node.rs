@@ -66,29 +66,25 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// What is said of a Node of which the cloud knows the instance under another provider ID.
-    fn rebuilt(&self, node: &Node) -> Option<Cause> {
-        let instance = match self.answer {
-            Some(Ok(InstanceAnswer::Present(one))) => Some(&**one),
+    /// The instance, by whatever it was found.
+    fn instance(&self) -> Option<&'a Instance> {
+        match self.answer {
+            Some(Ok(InstanceAnswer::Present(one))) => Some(one),
             _ => self.namesake,
-        };
-        let text = events::other_provider_id(node, &instance?.metadata)?;
-        Some(Cause::new(
-            "node.rebuilt",
-            Warning,
-            format!("its instance was rebuilt under its name: {text}"),
-            remedy_of(REBUILT),
-        ))
+        }
     }
-}
 
-/// The other provider ID under which the cloud knows the instance of a Node, if it was rebuilt.
-pub(crate) fn other_id<'a>(node: &Node, shown: &Shown<'a>) -> Option<&'a str> {
-    let instance = match shown.answer {
-        Some(Ok(InstanceAnswer::Present(one))) => Some(&**one),
-        _ => shown.namesake,
-    };
-    intent::other_provider_id(node, &instance?.metadata)
+    /// The other provider ID under which the cloud knows the instance of a Node, if it was rebuilt.
+    pub(crate) fn other_id(&self, node: &Node) -> Option<&'a str> {
+        intent::other_provider_id(node, &self.instance()?.metadata)
+    }
+
+    /// What is said of such a Node.
+    fn rebuilt(&self, node: &Node) -> Option<Cause> {
+        let text = events::other_provider_id(node, &self.instance()?.metadata)?;
+        let text = format!("its instance was rebuilt under its name: {text}");
+        Some(Cause::new("node.rebuilt", Warning, text, remedy_of(REBUILT)))
+    }
 }
 
 /// Whether the kubelet of a Node reports no readiness.

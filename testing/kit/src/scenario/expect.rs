@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fault::word;
-use super::given::path_end;
-use super::path::{Found, text, value};
+use super::path::{Found, path_end, text, value};
 use super::stage::Stage;
 use super::text::Step;
 use super::update::Updates;
@@ -240,38 +239,4 @@ fn is_in_a_row(seen: &Value, expected: &Value) -> bool {
         return false;
     };
     !expected.is_empty() && seen.windows(expected.len()).any(|part| part == expected)
-}
-
-/// Whether a run ended so: `settled`, `quiet`, `any`, `stopped`, or `refused`, `failed`, `complains`, each perhaps with `: TEXT` that is
-/// in its complaint, or ` exactly: TEXT` that is all of it. `and publishes` or `and hides` says whether an address is shown all the same.
-pub(super) fn ended(run: &Value, end: &str) -> Done {
-    let (how, wanted) = match end.split_once(": ") {
-        Some((how, wanted)) => (how, Some(wanted.trim())),
-        None => (end, None),
-    };
-    let is_exact = how.contains(" exactly");
-    let outcome = text(&run["outcome"]);
-    let is_complaint = matches!(outcome.as_str(), "refused" | "failed");
-    let is_so = match word(how).0 {
-        "any" => true,
-        "quiet" => outcome == "settled" && run["waves"] == json!([]) && run["writes"] == json!([]),
-        "complains" => is_complaint,
-        how @ ("settled" | "stopped" | "refused" | "failed") => outcome == how,
-        other => return Err(format!("no run ends {other:?}")),
-    };
-    let complaint = text(&run["complaint"]);
-    let says = wanted.is_none_or(|wanted| match is_exact {
-        true => complaint == wanted,
-        false => complaint.contains(wanted),
-    });
-    let shows = !run["published"].is_null();
-    let publishes = (!how.contains("and publishes") || shows) && (!how.contains("and hides") || !shows);
-    if is_so && says && publishes {
-        return Ok(());
-    }
-    let mut shown = run.clone();
-    shown["requests"] = Value::Null;
-    shown["written"] = Value::Null;
-    shown["calls"] = Value::Null;
-    Err(format!("expected: {end}\nseen: {shown:#}"))
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloud_provider::{Service, keys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::fault::{fault, word};
-use super::path::{find, text, value};
+use super::path::{find, path_end, text, value};
 use super::stage::Stage;
 use super::text::Step;
 use super::{Complaint, ScenarioCloud, parsed};
-use crate::Services;
+use crate::{Services, service_port};
 
 type Done = Result<(), Complaint>;
 
@@ -130,7 +131,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         }
         let ports = ports(rest)?;
         self.services()?;
-        self.cloud().put_service(key, uid, &ports);
+        self.cloud().put_service(key, uid, ports);
         Ok(())
     }
 
@@ -141,7 +142,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         let services = self.services()?;
         let before = services.find(key).ok_or_else(|| format!("no Service {key}"))?;
         self.cloud()
-            .put_service(key, before.metadata.uid.as_deref(), &ports);
+            .put_service(key, before.metadata.uid.as_deref(), ports);
         let made = services.service(key);
         let ports = made.spec.as_ref().and_then(|spec| spec.ports.clone());
         services.put(key, (*before).clone());
@@ -264,32 +265,19 @@ pub(super) fn read(text: &str) -> Result<Value, Complaint> {
     serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
 }
 
-/// Where the path at the beginning of a text ends: at a blank that is not in brackets.
-pub(super) fn path_end(text: &str) -> usize {
-    let mut depth = 0;
-    let end = text.find(|it: char| {
-        match it {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            _ => {}
-        }
-        depth == 0 && it == ' '
-    });
-    end.unwrap_or(text.len())
-}
-
-fn ports(text: &str) -> Result<Vec<(String, String, u16, u16)>, Complaint> {
+fn ports(text: &str) -> Result<Vec<ServicePort>, Complaint> {
     let port = |word: &str| {
-        let (name, rest) = word.split_once('=').unwrap_or(("", word));
+        let (name, rest) = match word.split_once('=') {
+            Some((name, rest)) => (Some(name.to_owned()), rest),
+            None => (None, word),
+        };
         let (protocol, ports) = rest.split_once('/')?;
         let (port, node_port) = ports.split_once(':')?;
-        let number = |text: &str| text.parse().ok();
-        Some((
-            name.to_owned(),
-            protocol.to_owned(),
-            number(port)?,
-            number(node_port)?,
-        ))
+        let number = |text: &str| text.parse::<u16>().ok().map(i32::from);
+        Some(ServicePort {
+            name,
+            ..service_port(protocol, number(port)?, number(node_port)?)
+        })
     };
     let words = text.split_whitespace();
     words

@@ -158,3 +158,17 @@ pub(super) fn text(value: &Value) -> String {
 pub(super) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
+
+/// Where the path at the beginning of a text ends: at a blank that is not in brackets.
+pub(super) fn path_end(text: &str) -> usize {
+    let mut depth = 0;
+    let end = text.find(|it: char| {
+        match it {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && it == ' '
+    });
+    end.unwrap_or(text.len())
+}

@@ -220,7 +220,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     fn ended(&self, end: &str) -> Result<(), Complaint> {
         for run in &self.runs {
-            super::expect::ended(run, end)?;
+            super::end::ended(run, end)?;
         }
         Ok(())
     }

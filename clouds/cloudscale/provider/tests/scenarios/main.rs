@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloudscale_sim::kit::{Double, Entry};
 use bowline_cloudscale_sim::{FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, Target};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
@@ -45,19 +46,9 @@ impl ScenarioCloud for Lab {
         Some(&self.world.services)
     }
 
-    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
-        let ports: Vec<(&str, &str, i32, i32)> = ports
-            .iter()
-            .map(|(name, protocol, port, node)| {
-                (
-                    name.as_str(),
-                    protocol.as_str(),
-                    i32::from(*port),
-                    i32::from(*node),
-                )
-            })
-            .collect();
-        let mut service = world::service(key, &ports);
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: Vec<ServicePort>) {
+        let mut service = world::service(key, &[]);
+        service.spec.as_mut().unwrap().ports = Some(ports);
         if let Some(uid) = uid {
             service.metadata.uid = Some(uid.to_owned());
         }

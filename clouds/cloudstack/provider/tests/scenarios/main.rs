@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloudstack_sim::kit::{Double, Entry};
 use bowline_cloudstack_sim::{Behaviour, VmSpec};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
@@ -76,22 +77,17 @@ impl ScenarioCloud for Lab {
         Some(&self.world.services)
     }
 
-    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
+    fn put_service(&self, key: &str, uid: Option<&str>, mut ports: Vec<ServicePort>) {
         let uid = uid.map_or_else(|| self::uid(key), str::to_owned);
-        let ports: Vec<Value> = ports
-            .iter()
-            .map(|(name, protocol, port, node_port)| {
-                let usual = format!("{protocol}-{port}").to_lowercase();
-                let name = if name.is_empty() { &usual } else { name };
-                json!({ "name": name, "protocol": protocol, "port": port, "nodePort": node_port })
-            })
-            .collect();
-        let service = balanced_service(&format!("shop/{key}"), &uid);
+        for port in &mut ports {
+            let usual = format!("{}-{}", port.protocol.as_ref().unwrap(), port.port);
+            port.name.get_or_insert_with(|| usual.to_lowercase());
+        }
+        let mut service = balanced_service(&format!("shop/{key}"), &uid);
+        let spec = service.spec.as_mut().unwrap();
+        spec.session_affinity = Some("None".to_owned());
+        spec.ports = Some(ports);
         self.world.services.put(key, service);
-        self.world.spec(key, |spec| {
-            spec["sessionAffinity"] = json!("None");
-            spec["ports"] = json!(ports);
-        });
     }
 
     fn annotation(&self, name: &str) -> String {

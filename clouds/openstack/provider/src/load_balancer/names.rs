@@ -16,6 +16,8 @@ const DRAINED: &str = "drained from weight ";
 pub(crate) const FLOATING_IP_MARK: &str = "Floating IP for Kubernetes external service";
 /// What the description of every pool begins with that this controller made.
 const POOL_MARK: &str = "Kubernetes Service";
+/// The greatest weight of a member (Octavia API, `weight` of a member).
+const MAX_WEIGHT: u16 = 256;
 /// The most bytes of a name (Octavia and Neutron APIs).
 const MAX_NAME: usize = 255;
 /// The characters of a name in the form that very old controllers used.
@@ -133,9 +135,11 @@ pub(crate) fn drained_member(name: &str, weight: u16) -> String {
     cut(format!("{DRAINED}{weight}: {name}"))
 }
 
-/// The weight that a member has when its node is drained no more; `None` for one that Bowline did not drain.
+/// The weight that a member has when its node is drained no more; `None` for one that Bowline did not drain, as a weight tells that
+/// Octavia does not take.
 pub(crate) fn weight_before_drain(name: &str) -> Option<u16> {
-    name.strip_prefix(DRAINED)?.split_once(": ")?.0.parse().ok()
+    let (weight, _) = name.strip_prefix(DRAINED)?.split_once(": ")?;
+    weight.parse().ok().filter(|weight| *weight <= MAX_WEIGHT)
 }
 
 /// What is written on a load balancer, internal ones too.

@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloud_provider::{CloudConfig, Environment, Node};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
@@ -108,12 +109,9 @@ impl ScenarioCloud for Lab {
         Some(&self.world.services)
     }
 
-    fn put_service(&self, key: &str, uid: Option<&str>, ports: &[(String, String, u16, u16)]) {
-        let ports: Vec<(&str, i32, i32)> = ports
-            .iter()
-            .map(|(_, protocol, port, node)| (protocol.as_str(), i32::from(*port), i32::from(*node)))
-            .collect();
-        let service = world::service(key, &ports);
+    fn put_service(&self, key: &str, uid: Option<&str>, ports: Vec<ServicePort>) {
+        let mut service = world::service(key, &[]);
+        service.spec.as_mut().unwrap().ports = Some(ports);
         match uid {
             Some(uid) => self.world.put_as(uid, service),
             None => self.world.put(service),

@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 
+use bowline_cloud_provider::k8s::ServicePort;
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
 use bowline_phoenixnap_sim::kit::{Double, Entry};
@@ -64,7 +65,7 @@ impl ScenarioCloud for Lab {
         Some(&self.world.services)
     }
 
-    fn put_service(&self, key: &str, _uid: Option<&str>, _ports: &[(String, String, u16, u16)]) {
+    fn put_service(&self, key: &str, _uid: Option<&str>, _ports: Vec<ServicePort>) {
         self.world.add(key);
     }
 

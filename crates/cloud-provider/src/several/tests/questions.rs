@@ -98,40 +98,33 @@ fn what_the_other_clouds_tell_is_used_where_one_fails_or_hangs_and_that_one_is_n
         class => of(cloud, &[class], rest),
     });
     let clouds = Several::new(clouds.collect(), true).unwrap();
-    let ServiceFacts {
-        services,
-        cluster,
-        now,
-        ..
-    } = facts(json!({ "type": "LoadBalancer" }), true, &[]);
+    let facts = facts(json!({ "type": "LoadBalancer" }), true, &[]);
     let background = BackgroundFacts {
-        services: Arc::clone(&services),
-        cluster,
-        now,
+        services: Arc::clone(&facts.services),
+        cluster: Arc::clone(&facts.cluster),
+        now: facts.now,
     };
-    fn of_all<T>(questions: Vec<Question<'_, T>>) -> (Vec<T>, Vec<String>) {
+    let orphans = OrphanFacts {
+        services: Arc::clone(&facts.services),
+        nodes: Arc::clone(&facts.nodes),
+        cluster: facts.cluster,
+        now: facts.now,
+    };
+    all[0].0.balancers.lock().unwrap().insert("gone".to_owned());
+    fn of_all<T>(questions: Vec<Question<'_, T>>) -> Vec<T> {
         let late = || future::ready(CloudError::transient("no answer"));
         let (told, failed) = block_on(crate::ask_all(questions, late));
-        (told, failed.iter().map(ToString::to_string).collect())
+        let failed: Vec<String> = failed.iter().map(|it| it.error().to_string()).collect();
+        assert_eq!(failed, ["two: down", "hanging: no answer"]);
+        assert_eq!(told.len(), 1);
+        told
     }
-    let failed = ["two: down", "hanging: no answer"];
-    assert_eq!(
-        of_all(clouds.left_over(background)),
-        (vec!["left in one".to_owned()], failed.map(str::to_owned).to_vec())
-    );
-    let (allowed, missing) = of_all(clouds.allowance());
-    assert_eq!(
-        (&*allowed[0].text, allowed.len(), missing),
-        ("may", 1, failed.map(str::to_owned).to_vec())
-    );
     let (instances, balancers) = (clouds.instances().unwrap(), clouds.load_balancer().unwrap());
-    assert_eq!(
-        of_all(instances.names()),
-        (vec!["a".to_owned()], failed.map(str::to_owned).to_vec())
-    );
-    let (made, missing) = of_all(balancers.made_for(&*services));
-    assert_eq!(
-        (&*made[0].uid, made.len(), missing),
-        ("one", 1, failed.map(str::to_owned).to_vec())
-    );
+    assert_eq!(of_all(clouds.left_over(background)), ["left in one"]);
+    assert_eq!(of_all(clouds.allowance())[0].text, "may");
+    assert_eq!(of_all(instances.names()), ["a"]);
+    assert_eq!(of_all(balancers.made_for(&*facts.services))[0].uid, "one");
+    let found = of_all(balancers.surveyed(&orphans)).remove(0);
+    assert_eq!(found.id, "one-gone");
+    assert!(balancers.begin_removal(&found, &orphans).is_ok());
 }

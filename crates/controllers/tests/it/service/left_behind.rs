@@ -157,6 +157,24 @@ async fn the_balancer_of_a_service_that_lives_and_does_not_ask_for_it_is_reporte
     assert_eq!(reported(&world).unwrap(), "1.0");
 }
 
+/// Of several clouds another one may have it, as a process left it that died while the class changed back.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_lives_and_has_something_left_is_looked_at_again_and_not_reported() {
+    let mut looks = Vec::new();
+    for marks in [None, Some([].into())] {
+        let mut world = World::new_with(&["a"], |cloud| cloud.marks = marks);
+        world.add_service("web");
+        world.settled("web").await;
+        world.stop().await;
+        let before = world.cloud.calls("").len();
+        world.start();
+        world.pass(seconds(60)).await;
+        assert_eq!(reported(&world).unwrap(), "0.0");
+        looks.push(world.cloud.calls("").len() - before);
+    }
+    assert_eq!(looks[1], looks[0] + 1);
+}
+
 /// Its removal takes a while, and its mark is seen meanwhile.
 #[tokio::test(start_paused = true)]
 async fn one_that_is_being_removed_is_not_reported() {

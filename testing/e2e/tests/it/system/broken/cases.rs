@@ -2,7 +2,9 @@
 
 use bowline_cloud_kit::Fault;
 use bowline_cloudscale_sim::{Access, MonitorStatus};
-use bowline_conformance::cloud::{CloudUnderTest as _, Denial, EXCLUDED, Instance, service, tainted_node};
+use bowline_conformance::cloud::{
+    CloudUnderTest as _, Denial, EXCLUDED, Instance, SECOND, service, tainted_node,
+};
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use bowline_manager::controllers::ControllerSelection;
 use bowline_manager::doctor::Cloud;
@@ -12,6 +14,30 @@ use super::{BOWLINE, CCM, Case, GO, daemon_set, pod, ready, stuck};
 use crate::system::world::TOKEN;
 pub(super) fn managers() -> Vec<Case> {
     vec![
+        (
+            "a Secret was written and the pod not restarted",
+            |b| {
+                Box::pin(async {
+                    let from = json!({ "secretKeyRef": { "name": "cloudscale", "key": "access-token" } });
+                    let mut manager = daemon_set(CCM, BOWLINE, &["--allow-untagged-cloud"], 1);
+                    manager["spec"]["template"]["spec"]["containers"][0]["env"] =
+                        json!([{ "name": "CLOUDSCALE_ACCESS_TOKEN", "valueFrom": from }]);
+                    b.world.apply(manager);
+                    let mut status = ready();
+                    status["containerStatuses"][0]["state"] =
+                        json!({ "running": { "startedAt": b.world.api.now().to_string() } });
+                    b.world.apply(pod(CCM, "control-1", BOWLINE, &[], status));
+                    b.world.pass(SECOND * 60).await;
+                    b.world.apply(json!({
+                        "apiVersion": "v1", "kind": "Secret",
+                        "metadata": { "namespace": "kube-system", "name": "cloudscale" },
+                        "data": { "access-token": "bmV3" },
+                    }));
+                })
+            },
+            "run with older credentials than those of Secret cloudscale",
+            "rollout restart daemonset/",
+        ),
         (
             "nothing is deployed",
             |b| Box::pin(b.nobody_works()),
@@ -503,6 +529,38 @@ pub(super) fn nodes() -> Vec<Case> {
             },
             "switched off: n1",
             "start what is switched off",
+        ),
+        (
+            "a server was rebuilt under its name",
+            |b| {
+                Box::pin(async {
+                    b.world.sim.remove_instance("n1");
+                    b.world.sim.add_instance(&Instance::plain("n1"));
+                })
+            },
+            "rebuilt under their names: n1 (now cloudscale://",
+            "drain the Node and delete it",
+        ),
+        (
+            "a kubelet does not report while its server runs",
+            |b| Box::pin(async { b.world.set_ready("n1", "Unknown") }),
+            "not ready, with the state of the instance: n1 (running)",
+            "look at the kubelet of that instance",
+        ),
+        (
+            "an initialised Node gets the taint again",
+            |b| {
+                Box::pin(async {
+                    b.world.join("worker-1");
+                    b.world.pass(SECOND * 60).await;
+                    b.world.kill().await;
+                    let taint = tainted_node("worker-1")["spec"]["taints"].clone();
+                    b.world
+                        .edit_node("worker-1", |node| node["spec"]["taints"] = taint);
+                })
+            },
+            "it was initialised before",
+            "look for another cloud controller manager",
         ),
         (
             "no kubelet reports",
