@@ -347,8 +347,8 @@ pub(super) fn services() -> Vec<Case> {
                     b.world.pass_lease().await;
                 })
             },
-            "publishes the address that the cloud assigns",
-            "a manager that leads makes this by itself",
+            "becomes the address that the cloud assigns",
+            "whoever owns the Service has DNS and clients follow",
         ),
         (
             "a Service is of a class that nobody serves",
