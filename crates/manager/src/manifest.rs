@@ -91,6 +91,11 @@ fn fill_in(service: &mut Service, live: Option<&Service>, takes_node_ports: bool
     spec.cluster_ip = spec.cluster_ip.take().or(known.cluster_ip);
     spec.ip_families = spec.ip_families.take().or(known.ip_families);
     spec.ip_families.get_or_insert_with(|| vec!["IPv4".to_owned()]);
+    spec.session_affinity.get_or_insert_with(|| "None".to_owned());
+    if is_balancer || is_node_port {
+        let policy = &mut spec.external_traffic_policy;
+        policy.get_or_insert_with(|| "Cluster".to_owned());
+    }
     spec.health_check_node_port = spec.health_check_node_port.or(known.health_check_node_port);
     if is_balancer && spec.external_traffic_policy.as_deref() == Some("Local") {
         spec.health_check_node_port.get_or_insert(NODE_PORTS + 2_767);
@@ -138,7 +143,10 @@ spec:
             (1, "shop/web".to_owned())
         );
         assert!(ServiceClasses::upstream().is_wanted(service));
-        let ports = service.spec.as_ref().unwrap().ports.as_ref().unwrap();
+        let spec = service.spec.as_ref().unwrap();
+        assert_eq!(spec.session_affinity.as_deref(), Some("None"));
+        assert_eq!(spec.external_traffic_policy.as_deref(), Some("Cluster"));
+        let ports = spec.ports.as_ref().unwrap();
         let told: Vec<_> = ports
             .iter()
             .map(|it| (it.port, it.protocol.as_deref(), it.node_port))
