@@ -197,7 +197,7 @@ async fn own_lease(
     }
 }
 
-const PODS: &str = "see what `doctor` says in `a manager runs`, and the log of the manager's pods";
+const PODS: &str = "see the log of the manager's pods, and what `doctor` says of them";
 
 /// The API group of leases.
 const LEASES: &str = "coordination.k8s.io";
