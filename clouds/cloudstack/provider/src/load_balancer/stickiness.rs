@@ -36,12 +36,7 @@ impl Stickiness {
         let params = annotations::text(service, &STICKINESS_PARAMS);
         let (method_key, params_key) = (STICKINESS_METHOD.key, STICKINESS_PARAMS.key);
         if method.is_empty() {
-            if !params.is_empty() {
-                problems.push(format!(
-                    "annotation {params_key} needs a method in annotation {method_key}"
-                ));
-            }
-            return None;
+            return None; // parameters alone are what is left when somebody takes the method off
         }
         if !STICKINESS_METHOD.words().contains(&method) {
             problems.push(format!(
@@ -229,13 +224,13 @@ mod tests {
                 "{method} {params}"
             );
         }
+        assert!(asked("", "mode=insert").is_ok_and(|asked| asked.is_none()));
         for (method, params, text) in [
             (
                 "lbcookie",
                 "",
                 "only `LbCookie`, `AppCookie` or `SourceBased` can be",
             ),
-            ("", "mode=insert", "needs a method"),
             ("LbCookie", "nocache", "write NAME=VALUE"),
             ("LbCookie", "cookie-name=a b", "write NAME=VALUE"),
             ("LbCookie", "cookie-name=a&b", "write NAME=VALUE"),
