@@ -33,6 +33,17 @@ pub struct DynLearned {
 }
 
 impl DynLearned {
+    /// Of a write that failed, where nothing follows in its wave and the next look tells what came of it.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            learned: None,
+            refused: None,
+            ends_refusal: false,
+            outcome: WriteOutcome::Unknown,
+            ends_wave: true,
+        }
+    }
+
     /// Whether the cloud took the write; see [`Told::outcome`](crate::Told::outcome).
     #[must_use]
     pub fn outcome(&self) -> WriteOutcome {

@@ -115,17 +115,19 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         }
     }
 
-    /// Asks for a key after its back-off, or after what was [stated](RetryAfter) with its failure.
-    pub fn retry_after(&self, key: K, retry_after: RetryAfter) {
+    /// Asks for a key after its back-off, or after what was [stated](RetryAfter) with its failure; gives the time to that try.
+    pub fn retry_after(&self, key: K, retry_after: RetryAfter) -> Duration {
         match retry_after {
-            RetryAfter::Nothing => {}
-            RetryAfter::Exactly(delay) | RetryAfter::AtLeast(delay) => {
-                self.put_off(&key, Instant::now() + delay)
+            RetryAfter::Exactly(delay) | RetryAfter::Planned(delay) => {
+                if retry_after == RetryAfter::Exactly(delay) {
+                    self.put_off(&key, Instant::now() + delay);
+                }
+                self.add_after(key, delay);
+                delay
             }
-        }
-        match retry_after {
-            RetryAfter::Exactly(delay) => self.add_after(key, delay),
-            _ => self.retry_with(key, retry_after, self.backoff.draw()),
+            RetryAfter::Nothing | RetryAfter::AtLeast(_) | RetryAfter::NotSooner => {
+                self.retry_with(key, retry_after, self.backoff.draw())
+            }
         }
     }
 
@@ -146,7 +148,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         }
     }
 
-    fn retry_with(&self, key: K, retry_after: RetryAfter, share: f64) {
+    fn retry_with(&self, key: K, retry_after: RetryAfter, share: f64) -> Duration {
         let delay = {
             let mut state = self.lock();
             let entry = state.entries.entry(key.clone()).or_default();
@@ -154,7 +156,13 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
             entry.failures = entry.failures.saturating_add(1);
             delay
         };
+        match retry_after {
+            RetryAfter::AtLeast(stated) => self.put_off(&key, Instant::now() + stated),
+            RetryAfter::NotSooner => self.put_off(&key, Instant::now() + delay),
+            _ => {}
+        }
         self.add_after(key, delay);
+        delay
     }
 
     /// Lets the back-off of a key begin anew.

@@ -1,6 +1,7 @@
 //! A reconcile that goes from one cloud to the next: what is left in one is removed before another begins.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline_plan::{Ailment, Answer, Plan, Refusal, Shown};
@@ -34,8 +35,10 @@ pub(super) struct InTurn {
     has_ended: bool,
     /// Whether a cloud did not answer that may have nothing of the Service.
     has_left_out: bool,
-    /// How many of the last parts are of clouds that did not answer.
+    /// How many of the last parts are put off: their clouds did not answer, refused, failed, or are busy.
     put_off: usize,
+    /// Whether a write of the part that is under way failed, and the part is to be put off.
+    has_failed: AtomicBool,
 }
 
 impl InTurn {
@@ -49,12 +52,20 @@ impl InTurn {
             has_ended: false,
             has_left_out: false,
             put_off: 0,
+            has_failed: AtomicBool::new(false),
         }
     }
 
-    /// Whether another part comes first if the cloud of this one does not answer: where a Service goes, none leans on another.
+    /// Whether another part comes first if this one does not get on: where a Service goes, none leans on another.
     fn can_be_put_off(&self) -> bool {
         !self.facts.is_wanted && self.now + 1 + self.put_off < self.parts.len()
+    }
+
+    /// Has the next part come first.
+    fn put_off(&mut self) {
+        self.has_ended = false;
+        self.put_off += 1;
+        self.parts[self.now..].rotate_left(1);
     }
 
     fn part(&self) -> &Part {
@@ -93,9 +104,7 @@ impl Reconcile<ServiceFacts> for InTurn {
                         self.now += 1;
                     }
                     Err(_) if self.can_be_put_off() => {
-                        self.has_ended = false;
-                        self.put_off += 1;
-                        self.parts[self.now..].rotate_left(1);
+                        self.put_off();
                     }
                     look => return look.map_err(|error| said_by(self.name(), error)),
                 }
@@ -113,6 +122,12 @@ impl Reconcile<ServiceFacts> for InTurn {
     fn plan(&mut self) -> Option<DynPlan> {
         let name = self.name();
         let mut plan = self.session().plan()?;
+        let is_stuck = matches!(plan.answer, Answer::Refused(_) | Answer::Wait { .. });
+        if self.has_failed.swap(false, Ordering::Relaxed) || is_stuck && self.can_be_put_off() {
+            self.put_off();
+            let reason = format!("what {} has", self.name().unwrap_or_default());
+            return Some(Plan::new(Answer::LookAgain { reason }).with_notes(plan.notes));
+        }
         let is_last = self.now + 1 == self.parts.len();
         let said = name.map_or_else(String::new, |name| format!("{name}: "));
         match &mut plan.answer {
@@ -151,7 +166,16 @@ impl Reconcile<ServiceFacts> for InTurn {
     }
 
     fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
-        self.part().session.apply(step, now)
+        Box::pin(async move {
+            match self.part().session.apply(step, now).await {
+                // It comes again, and is told then.
+                Err(_) if self.can_be_put_off() => {
+                    self.has_failed.store(true, Ordering::Relaxed);
+                    Ok(DynLearned::unknown())
+                }
+                applied => applied.map_err(|error| said_by(self.name(), error)),
+            }
+        })
     }
 
     fn was_put_off(&self, step: &DynStep) -> bool {

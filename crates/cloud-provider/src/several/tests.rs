@@ -99,6 +99,12 @@ impl Reconciler for Shared {
         if self.0.name == "refusing" {
             return Plan::new(Answer::Refused(Refusal::new("not so")));
         }
+        if self.0.name == "busy" {
+            return Plan::new(Answer::Wait {
+                after: Duration::from_secs(1),
+                reason: "busy".to_owned(),
+            });
+        }
         let change = match (is_wanted, seen.observed) {
             (true, false) => Change("make"),
             (false, true) => Change("remove"),
@@ -116,6 +122,9 @@ impl Reconciler for Shared {
         _: &Seen<bool, (), Change>,
         step: &Change,
     ) -> Result<(), CloudError> {
+        if self.0.name == "failing" {
+            return Err(CloudError::transient("not now"));
+        }
         let mut balancers = self.0.balancers.lock().unwrap();
         match step.0 {
             "make" => balancers.insert(uid.clone()),
@@ -417,6 +426,11 @@ fn facts(spec: Value, is_wanted: bool, nodes: &[Arc<Node>]) -> ServiceFacts {
 
 /// Brings a Service to its end, and gives the steps that this took.
 fn drive(clouds: &Several, facts: ServiceFacts) -> Vec<String> {
+    try_drive(clouds, facts).unwrap()
+}
+
+/// The same, or why it does not come to its end.
+fn try_drive(clouds: &Several, facts: ServiceFacts) -> Result<Vec<String>, String> {
     let mut session = clouds.load_balancer().unwrap().begin(facts).unwrap();
     let (mut steps, mut is_unverified) = (Vec::new(), false);
     block_on(session.observe()).unwrap();
@@ -424,7 +438,8 @@ fn drive(clouds: &Several, facts: ServiceFacts) -> Vec<String> {
         match session.plan().unwrap().answer {
             Answer::Apply(wave) => {
                 let wave = wave.into_steps();
-                let learned = block_on(session.apply(&wave[0], &|| None)).unwrap();
+                let learned =
+                    block_on(session.apply(&wave[0], &|| None)).map_err(|error| error.to_string())?;
                 session.learn(&wave, vec![(0, learned)]);
                 steps.push(wave[0].view().label.clone());
                 is_unverified = true;
@@ -435,9 +450,10 @@ fn drive(clouds: &Several, facts: ServiceFacts) -> Vec<String> {
             }
             Answer::Settled(_) => {
                 session.settled();
-                return steps;
+                return Ok(steps);
             }
-            other => panic!("{other:?}"),
+            Answer::Refused(refusal) => return Err(refusal.reason),
+            Answer::Wait { reason, .. } => return Err(reason),
         }
     }
     panic!("{steps:?}");
@@ -477,6 +493,41 @@ fn a_service_is_balanced_by_the_cloud_of_its_class_and_leaves_nothing_in_the_one
         ["remove"]
     );
     assert!(!has(&one) && !has(&two));
+}
+
+#[test]
+fn a_removal_that_one_cloud_refuses_is_made_in_the_others() {
+    for (name, why) in [
+        ("refusing", "refusing: not so"),
+        ("busy", "busy: busy"),
+        ("failing", "failing: not now"),
+    ] {
+        let (first, two) = (fake(name, &[], false), fake("two", &[], false));
+        for cloud in [&first, &two] {
+            cloud.0.balancers.lock().unwrap().insert("u".to_owned());
+        }
+        let clouds = Several::new(vec![of(&first, &[], true), of(&two, &["two"], false)], true).unwrap();
+        let removal = facts(json!({ "type": "ClusterIP" }), false, &[]);
+        assert_eq!(try_drive(&clouds, removal).unwrap_err(), why);
+        assert!(has(&first) && !has(&two), "{name}");
+    }
+    // Where one makes way for another, what the first has is gone first.
+    let (first, two) = (fake("refusing", &[], false), fake("one", &[], false));
+    let clouds = Several::new(vec![of(&first, &["a"], false), of(&two, &["b"], false)], true).unwrap();
+    let of_class = |class: &str| {
+        facts(
+            json!({ "type": "LoadBalancer", "loadBalancerClass": class }),
+            true,
+            &[],
+        )
+    };
+    for class in ["a", "b"] {
+        assert_eq!(
+            try_drive(&clouds, of_class(class)).unwrap_err(),
+            "refusing: not so"
+        );
+    }
+    assert!(!has(&two));
 }
 
 /// Of what an earlier process did, the annotations on the Service tell.

@@ -16,6 +16,10 @@ pub enum RetryAfter {
     /// By the API server: not before this time. The back-off counts and grows all the same, for each try asks the cloud first,
     /// which is not the one that is busy.
     AtLeast(Duration),
+    /// The same would be refused sooner, whoever asks: the back-off decides, and nothing comes before it.
+    NotSooner,
+    /// Nothing new: a try is planned already, after this time. The back-off neither counts nor grows, and another cause may come sooner.
+    Planned(Duration),
 }
 
 impl RetryAfter {
@@ -31,12 +35,18 @@ impl RetryAfter {
         error.retry_after().map_or(Self::Nothing, Self::AtLeast)
     }
 
+    /// The same of a write that costs nothing but itself.
+    #[must_use]
+    pub fn by_kube_write(error: &KubeError) -> Self {
+        error.retry_after().map_or(Self::NotSooner, Self::AtLeast)
+    }
+
     /// The time to the next try, where the back-off asks for this one.
     #[must_use]
     pub fn delay(self, backoff: Duration) -> Duration {
         match self {
-            Self::Nothing => backoff,
-            Self::Exactly(retry_after) => retry_after,
+            Self::Nothing | Self::NotSooner => backoff,
+            Self::Exactly(retry_after) | Self::Planned(retry_after) => retry_after,
             Self::AtLeast(retry_after) => retry_after.max(backoff),
         }
     }

@@ -97,7 +97,7 @@ impl ServiceController {
             Err(error) => {
                 tracing::debug!(service = %key, err = %error, "The condition of a Service could not be written, will be tried again");
                 self.queue
-                    .retry_after(queued.clone(), RetryAfter::by_kube(&error));
+                    .retry_after(queued.clone(), RetryAfter::by_kube_write(&error));
             }
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
 use bowline_drive::{DriveError, Driven};
+use bowline_kube_io::KubeError;
 use bowline_plan::Refusal;
 
 use super::ServiceController;
@@ -47,6 +48,9 @@ impl ServiceController {
         causes: Causes,
         before: State,
     ) -> Outcome {
+        if causes.has(Causes::CHANGED) {
+            self.tracked(key, |tracked| tracked.fights.may_publish());
+        }
         let begun = match self.resume(&service, causes, before) {
             Ok(parked) => Ok((parked.session, parked.progress)),
             Err(progress) => self.begin(key, &service, progress).await,
@@ -75,7 +79,13 @@ impl ServiceController {
                             has_old_labels,
                         })
                     }
-                    Err(outcome) => *outcome,
+                    Err(outcome) => {
+                        // What is served is up to date, and follows the Nodes.
+                        if matches!(*outcome, Outcome::Failed(..)) {
+                            self.tracked(key, |tracked| tracked.nodes = Some(identities));
+                        }
+                        *outcome
+                    }
                 }
             }
             Ok(Driven::Wait { after, reason }) => {
@@ -83,16 +93,18 @@ impl ServiceController {
                 Outcome::parked(reason, session, progress, after)
             }
             Ok(Driven::Refused(refusal, status)) => {
-                if let Some(status) = &status
-                    && let Err(outcome) = self.publish_status(key, service, status, progress).await
-                {
-                    return *outcome;
-                }
+                let published = match &status {
+                    Some(status) => self.publish_status(key, service, status, progress).await,
+                    None => Ok(()),
+                };
                 // What is served is up to date with these Nodes but for what is refused, and follows them. What is not, may have
                 // been refused for want of others.
                 if !refusal.is_limit || status.is_some() || may_be_served(service) {
                     let identities = self.identities(nodes);
                     self.tracked(key, |tracked| tracked.nodes = Some(identities));
+                }
+                if let Err(outcome) = published {
+                    return *outcome;
                 }
                 Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress)
             }
@@ -209,15 +221,34 @@ impl ServiceController {
         {
             return Err(Box::new(Outcome::Superseded(progress)));
         }
-        self.tracked(key, |tracked| tracked.fights.published(status));
-        if is_published(service, status) {
-            return Ok(());
+        let held_back = self.tracked(key, |tracked| {
+            tracked.fights.published(status);
+            tracked.fights.held_back(status)
+        });
+        if let Some(failure) = held_back {
+            return Err(Box::new(Outcome::Failed(failure, progress)));
         }
-        let patched = self.ctx.kube.patch_service_status(service, status).await;
-        patched.map(|_| ()).map_err(|error| {
-            let prefix = "failed to update load balancer status";
-            Box::new(Outcome::of_kube_error(prefix, &error, progress))
-        })
+        if !is_published(service, status) {
+            let patched = self.ctx.kube.patch_service_status(service, status).await;
+            patched.map_err(|error| Box::new(self.not_published(key, status, &error, progress)))?;
+        }
+        self.tracked(key, |tracked| tracked.fights.may_publish());
+        Ok(())
+    }
+
+    /// What follows from an error that kept a status from being published. It is remembered, so that it is met once per try.
+    pub(super) fn not_published(
+        &self,
+        key: &ServiceKey,
+        status: &LoadBalancerStatus,
+        error: &KubeError,
+        progress: Progress,
+    ) -> Outcome {
+        let outcome = Outcome::of_kube_error("failed to update load balancer status", error, progress);
+        if let Outcome::Failed(failure, _) = &outcome {
+            self.tracked(key, |tracked| tracked.fights.not_published(status, failure));
+        }
+        outcome
     }
 
     /// Whether a parked session need not begin anew because of the Nodes. Before its first write they may be what it waits for;

@@ -14,6 +14,7 @@ use bowline_kube_io::KubeError;
 use tokio::time::Instant;
 
 use super::needs_update::address;
+use super::outcome::Failure;
 use super::status::is_shown;
 use super::{Key, ServiceController};
 use crate::put_back::{ADDRESS, Again, Part, PutBack, Row};
@@ -37,6 +38,8 @@ pub(super) struct Fights {
     entries: Pairs<Ours>,
     /// What this process published, or found as it would publish it.
     status: Option<LoadBalancerStatus>,
+    /// A status that the API server did not take.
+    unpublished: Option<Unpublished>,
     /// Since when somebody takes the status away so often that it is held back, and how that was told.
     contested: Option<(Instant, String)>,
     /// Annotations whose last change led to nothing.
@@ -66,6 +69,14 @@ impl Ours {
             && self.against.as_deref() == Some(theirs)
             && (key != ADDRESS || theirs.is_none())
     }
+}
+
+/// A status that the API server did not take: written again when its time comes, whatever leads to a sync before that.
+struct Unpublished {
+    status: LoadBalancerStatus,
+    failure: Failure,
+    /// `None`: the sync that met it has not ended.
+    until: Option<Instant>,
 }
 
 /// What has changed on a Service.
@@ -202,6 +213,43 @@ impl Fights {
         self.status = Some(status.clone());
     }
 
+    /// The API server did not take this status.
+    pub(super) fn not_published(&mut self, status: &LoadBalancerStatus, failure: &Failure) {
+        self.unpublished = Some(Unpublished {
+            status: status.clone(),
+            failure: failure.clone(),
+            until: None,
+        });
+    }
+
+    /// The next try begins after this time, where a status was not taken in the sync that has ended.
+    pub(super) fn publishes_after(&mut self, delay: Duration) {
+        if let Some(unpublished) = &mut self.unpublished {
+            unpublished.until.get_or_insert(Instant::now() + delay);
+        }
+    }
+
+    /// Whether a status was not taken in the sync that is under way.
+    pub(super) fn is_unpublished(&self) -> bool {
+        self.unpublished.as_ref().is_some_and(|it| it.until.is_none())
+    }
+
+    /// The next try of a status may come now.
+    pub(super) fn may_publish(&mut self) {
+        self.unpublished = None;
+    }
+
+    /// Why this status is not to be written now.
+    pub(super) fn held_back(&self, status: &LoadBalancerStatus) -> Option<Failure> {
+        let unpublished = self.unpublished.as_ref().filter(|it| it.status == *status)?;
+        let mut failure = unpublished.failure.clone();
+        if let Some(until) = unpublished.until {
+            let left = until.saturating_duration_since(Instant::now());
+            failure.retry_after = RetryAfter::Planned(left);
+        }
+        (failure.retry_after != RetryAfter::Planned(Duration::ZERO)).then_some(failure)
+    }
+
     /// A sync begins that looks at the cloud.
     pub(super) fn look_begins(&mut self) {
         let Changes { entries, is_more } = std::mem::take(&mut self.changes);
@@ -300,7 +348,7 @@ impl ServiceController {
                 }
                 self.tracked(key, |tracked| tracked.fights.due.extend(due));
                 self.queue
-                    .retry_after(queued.clone(), RetryAfter::by_kube(&error));
+                    .retry_after(queued.clone(), RetryAfter::by_kube_write(&error));
             }
         }
     }

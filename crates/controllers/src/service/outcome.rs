@@ -99,7 +99,7 @@ impl Outcome {
 }
 
 /// A failed or refused sync.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Failure {
     /// The whole text, as it goes into the event.
     pub(super) text: String,
@@ -370,11 +370,15 @@ impl ServiceController {
         if was_nodes_only {
             self.ctx.metrics.nodesync_error_total.inc();
         }
-        self.tell_failed(key, failure, progress);
-        if was_nodes_only && failure.retry_after == RetryAfter::Nothing {
+        if !matches!(failure.retry_after, RetryAfter::Planned(_)) {
+            self.tell_failed(key, failure, progress);
+        }
+        let is_unpublished = self.tracked(key, |tracked| tracked.fights.is_unpublished());
+        if was_nodes_only && !is_unpublished && failure.retry_after == RetryAfter::Nothing {
             self.queue.add(queued); // a full sync follows at once
         } else {
-            self.queue.retry_after(queued, failure.retry_after);
+            let after = self.queue.retry_after(queued, failure.retry_after);
+            self.tracked(key, |tracked| tracked.fights.publishes_after(after));
         }
         // Nodes that changed while it was under way do not wait for the back-off: the pass that was told of them compared them with
         // those of the sync before. With those that it failed with, it would only fail again.

@@ -93,6 +93,15 @@ impl SyncHooks<'_> {
         newest.unwrap_or_else(|| Arc::clone(service))
     }
 
+    /// Whether it is a status that was refused, and its next try is not due.
+    fn is_held_back(&self, write: &KubeWrite) -> bool {
+        let KubeWrite::PublishStatus(status) = write else {
+            return false;
+        };
+        self.controller
+            .tracked(self.key, |tracked| tracked.fights.held_back(status).is_some())
+    }
+
     /// Whether the balancer is made, or removed, even though this may not be written.
     fn goes_on_without(&self, write: &KubeWrite) -> bool {
         matches!(write, KubeWrite::AnnotateService(_))
@@ -186,7 +195,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let before = lock(facts).clone();
             let service = &before.service;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
-            if self.is_gone(&before) {
+            if self.is_gone(&before) || self.is_held_back(write) {
                 lock(facts).service = Arc::new(as_written(service, write));
                 return Ok(());
             }
@@ -202,6 +211,14 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                 Err(KubeError::NotFound(_)) if !before.is_wanted => as_written(service, write),
                 Err(KubeError::Forbidden(refusal)) if self.goes_on_without(write) => {
                     self.tell_unwritten(service, &refusal);
+                    as_written(service, write)
+                }
+                // The rest is made, and this is told at the end.
+                Err(error @ (KubeError::Forbidden(_) | KubeError::Invalid(_)))
+                    if let KubeWrite::PublishStatus(status) = write =>
+                {
+                    self.controller
+                        .not_published(self.key, status, &error, self.progress());
                     as_written(service, write)
                 }
                 written if Arc::ptr_eq(&base, service) => written?,

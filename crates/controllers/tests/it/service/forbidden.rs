@@ -1,6 +1,7 @@
 //! An account that may not write annotations on Services, as under the roles of some Go managers.
 
-use bowline_kube_api::{Effect, Fault, Status};
+use bowline_cloud_provider::IpMode;
+use bowline_kube_api::{Effect, Exchange, Fault, Status};
 use serde_json::json;
 
 use super::cloud::MARK;
@@ -8,12 +9,16 @@ use super::seconds;
 use super::world::World;
 
 fn forbid(world: &World) {
+    forbid_writes_of(world, "");
+}
+
+fn forbid_writes_of(world: &World, subresource: &str) {
     let refusal = "services \"web\" is forbidden: cannot patch resource \"services\"";
     world.api.faults().inject(
         Fault::new(Effect::Answer(Status::new(403, "Forbidden", refusal)))
             .verb("patch")
             .resource("services")
-            .subresource(""),
+            .subresource(subresource),
     );
 }
 
@@ -121,4 +126,42 @@ async fn what_is_to_be_shown_early_is_shown_before_the_rest_is_written() {
     world.api.faults().clear();
     world.settled("web").await;
     assert_eq!(world.conflicts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_refused_is_written_by_the_schedule_and_nodes_are_followed_meanwhile() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    forbid_writes_of(&world, "status");
+    world.cloud.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
+    let refused = || {
+        let refused = |it: &Exchange| it.resource == "services" && it.status == 403;
+        world.api.journal().matching(refused).len()
+    };
+    world.annotate("web", "example.com/mode", "proxy");
+    world.pass(seconds(39)).await;
+    // At 0, 5, 15 and 35 s, and the condition, which tells it, at 30 and 35 s.
+    assert_eq!(refused(), 4 + 2);
+    let mut expected = vec!["a".to_owned()];
+    for node in 0..10 {
+        let node = format!("n{node}");
+        world.add_node(&node);
+        expected.push(node);
+        let reads = world.cloud.calls("read").len();
+        world.pass(seconds(3)).await;
+        assert_eq!(world.cloud.balancer(&uid).unwrap(), expected);
+        assert_eq!(
+            world.cloud.calls("read").len(),
+            reads + 2,
+            "before the write and after it"
+        );
+    }
+    assert_eq!(refused(), 6 + 2, "the condition, at 45 and 65 s");
+    let events = world.reasons("web");
+    world.api.faults().clear();
+    world.pass(seconds(10)).await; // the next try is due at 75 s
+    let ingress = &world.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0];
+    assert_eq!(ingress["ipMode"], "Proxy");
+    assert_eq!(events.last().unwrap(), "SyncLoadBalancerFailed");
 }
