@@ -276,13 +276,9 @@ impl<'a> Existing<'a> {
             None => evidence::removable_tags(&self.wanted.identity, balancer),
         };
         let tags = tags::to_be(&balancer.tags, mark, wanted, &removable).filter(|_| self.features.tags)?;
-        Some(PartChange::UpdateBalancer {
-            name: balancer.name.clone(),
-            update: LoadBalancerUpdate {
-                name: None,
-                tags: Some(tags),
-            },
-        })
+        let (name, tags) = (None, Some(tags));
+        let update = LoadBalancerUpdate { name, tags };
+        Some(PartChange::update_balancer(balancer, update))
     }
 
     /// Forgets the tags that were taken off.
@@ -516,10 +512,7 @@ impl<'a> Existing<'a> {
             return annotate(keys::ADDED_TAGS.key, Some(&record));
         }
         let is_repeated = own.changes.contains(&change);
-        let step = CloudStep::Part {
-            balancer: self.balancer.id.clone(),
-            change,
-        };
+        let step = change.of(self.balancer);
         if is_repeated {
             notes.push(IN_ERROR.note(format!(
                 "Octavia took {} of load balancer {} and did not make it: it is written again",

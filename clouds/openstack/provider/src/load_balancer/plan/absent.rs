@@ -215,10 +215,7 @@ pub(super) fn is_shared_by_listener(identity: &Identity, seen: &View<'_>, balanc
 fn part(seen: &View<'_>, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
     match seen.memory.refusals.of_change(&change) {
         Some(why) => Err(why.clone()),
-        None => Ok(CloudStep::Part {
-            balancer: balancer.id.clone(),
-            change,
-        }),
+        None => Ok(change.of(balancer)),
     }
 }
 
@@ -240,7 +237,7 @@ pub(super) fn own_parts(
     own.map(|listener| parts::removal(parts, listener, refusals))
         .or_else(|| {
             let mut orphans = parts::orphans(identity, balancer, parts, refusals);
-            orphans.next().map(crate::load_balancer::step::delete_pool)
+            orphans.next().map(PartChange::delete_pool)
         })
 }
 
@@ -284,26 +281,13 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
 
 /// The write that takes the Service's tag off a load balancer.
 pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
-    let is_ours = |tag: &String| evidence::is_our_tag(identity, balancer, tag);
+    let is_ours = |tag: &&String| evidence::is_our_tag(identity, balancer, tag);
+    balancer.tags.iter().find(is_ours)?;
     let removable = evidence::removable_tags(identity, balancer);
-    balancer
-        .tags
-        .iter()
-        .any(is_ours)
-        .then(|| PartChange::UpdateBalancer {
-            name: balancer.name.clone(),
-            update: LoadBalancerUpdate {
-                name: None,
-                tags: Some(
-                    balancer
-                        .tags
-                        .iter()
-                        .filter(|tag| !is_ours(tag) && !removable.contains(tag))
-                        .cloned()
-                        .collect(),
-                ),
-            },
-        })
+    let stays = |tag: &&String| !is_ours(tag) && !removable.contains(tag);
+    let tags = Some(balancer.tags.iter().filter(stays).cloned().collect());
+    let update = LoadBalancerUpdate { name: None, tags };
+    Some(PartChange::update_balancer(balancer, update))
 }
 
 /// The next write that takes all parts off, one by one: monitors, pools, listeners. The monitor of a pool that failed goes with the pool:
@@ -319,17 +303,9 @@ fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
     let pool = || {
         let mut pools = parts.pools.iter();
         let pool = pools.find(|pool| refusals.of_deletion(&pool.id).is_none());
-        pool.map(crate::load_balancer::step::delete_pool)
+        pool.map(PartChange::delete_pool)
     };
-    let listener = || {
-        parts
-            .listeners
-            .first()
-            .map(|listener| PartChange::DeleteListener {
-                id: listener.id.clone(),
-                name: listener.name.clone(),
-            })
-    };
+    let listener = || parts.listeners.first().map(PartChange::delete_listener);
     monitor.or_else(pool).or_else(listener)
 }
 

@@ -19,7 +19,7 @@ use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
 use crate::load_balancer::plan::placement;
-use crate::load_balancer::step::{CloudStep, PartChange, Room, delete_pool, port_space};
+use crate::load_balancer::step::{PartChange, Room, port_space};
 use crate::load_balancer::tags::{self, Tags};
 
 mod members;
@@ -50,10 +50,7 @@ pub(crate) struct PartsPlan<'a> {
 
 /// Why a change that Octavia answered and did not keep is not made again.
 pub(super) fn reverted(balancer: &LoadBalancer, change: PartChange) -> Refusal {
-    let step = CloudStep::Part {
-        balancer: balancer.id.clone(),
-        change,
-    };
+    let step = change.of(balancer);
     let refusal = Refusal::new(format!(
         "Octavia answered {}, and {} is not as Bowline wrote it",
         step.label(),
@@ -284,7 +281,9 @@ impl<'a> PartsPlan<'a> {
         let listeners = listeners.filter(move |_| !is_short());
         let is_place_empty = || self.desired.iter().any(|port| self.listener_of(port).is_none());
         let orphans = orphans(self.identity, self.balancer, self.there, self.refusals);
-        let orphans = orphans.filter(|pool| !self.is_spare(pool)).map(delete_pool);
+        let orphans = orphans
+            .filter(|pool| !self.is_spare(pool))
+            .map(PartChange::delete_pool);
         let removals = listeners.chain(orphans.filter(move |_| !(is_short() && is_place_empty())));
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
@@ -341,11 +340,7 @@ impl<'a> PartsPlan<'a> {
         let Some(listener) = self.listener_of(port) else {
             return self.or_as_it_was(self.create(port));
         };
-        let write = |update| PartChange::UpdateListener {
-            id: listener.id.clone(),
-            name: listener.name.clone(),
-            update: Box::new(update),
-        };
+        let write = |update| PartChange::update_listener(listener, update);
         let again = || {
             write(ListenerUpdate {
                 name: Some(listener.name.clone()),
@@ -384,10 +379,7 @@ impl<'a> PartsPlan<'a> {
             return changes;
         }
         if !is_right {
-            changes.push(PartChange::DeleteListener {
-                id: listener.id.clone(),
-                name: listener.name.clone(),
-            });
+            changes.push(PartChange::delete_listener(listener));
         } else if !serves {
             changes.push(write(ListenerUpdate {
                 default_pool_id: Some(pool.id.clone()),
@@ -423,11 +415,8 @@ impl<'a> PartsPlan<'a> {
             ..PoolUpdate::default()
         });
         let updates = pools::updates(&port.pool, pool, self.refusals, self.features.is_ovn);
-        let updates = updates.chain(tags).map(|update| PartChange::UpdatePool {
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-            update,
-        });
+        let updates = updates.chain(tags);
+        let updates = updates.map(|update| PartChange::update_pool(pool, update));
         let members = self.members(port, pool);
         let monitor = self.monitor(port, pool).into_iter();
         let monitor = monitor.filter(|change| !self.is_name_only(change));
@@ -483,11 +472,7 @@ impl<'a> PartsPlan<'a> {
                     return vec![refused.unwrap_or_else(|| delete(id, &there.name))];
                 }
                 let other_name = wanted.name.replace(&self.identity.name, &self.balancer.name);
-                let write = |update| PartChange::UpdateMonitor {
-                    id: id.clone(),
-                    name: there.name.clone(),
-                    update,
-                };
+                let write = |update| PartChange::update_monitor(there, update);
                 let again = || write(attributes::whole_monitor(wanted));
                 let update = attributes::monitor_update(wanted, &other_name, there);
                 let update = update
@@ -529,10 +514,7 @@ pub(crate) fn removal(there: &Parts, listener: &Listener, refusals: &Refusals) -
         .pool_of(&listener.id)
         .filter(|pool| pool.listeners.len() <= 1 && refusals.of_deletion(&pool.id).is_none());
     match pool.filter(|_| listener.l7policies.is_empty()) {
-        Some(pool) => delete_pool(pool),
-        None => PartChange::DeleteListener {
-            id: listener.id.clone(),
-            name: listener.name.clone(),
-        },
+        Some(pool) => PartChange::delete_pool(pool),
+        None => PartChange::delete_listener(listener),
     }
 }

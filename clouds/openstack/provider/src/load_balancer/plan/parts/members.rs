@@ -1,7 +1,7 @@
 //! The members of a pool: one list that replaces them all, or one write each where the load balancer's provider needs that.
 
 use bowline_cloud_provider::spelling;
-use bowline_openstack_client::{Member, MemberSettings, MemberUpdate, NewMember, Pool, ProvisioningStatus};
+use bowline_openstack_client::{Member, MemberSettings, NewMember, Pool, ProvisioningStatus};
 
 use super::PartsPlan;
 use crate::load_balancer::members::is_at;
@@ -57,14 +57,7 @@ impl PartsPlan<'_> {
         let failed = failed.find(|member| member.provisioning_status == ProvisioningStatus::Error);
         let again = |failed: &Member| {
             let write = || match self.identity.options.is_serial {
-                true => PartChange::UpdateMember {
-                    pool: pool.id.clone(),
-                    id: failed.id.clone(),
-                    update: MemberUpdate {
-                        name: failed.name.clone(),
-                        monitor_port: failed.monitor_port,
-                    },
-                },
+                true => PartChange::update_member(pool, failed, &failed.name, failed.monitor_port),
                 false => PartChange::SetMembers {
                     pool: pool.id.clone(),
                     name: pool.name.clone(),
@@ -137,14 +130,8 @@ impl PartsPlan<'_> {
             pool: pool.id.clone(),
             new: new.clone(),
         });
-        let probed_elsewhere = probed_elsewhere.map(|(there, wanted)| PartChange::UpdateMember {
-            pool: pool.id.clone(),
-            id: there.id.clone(),
-            update: MemberUpdate {
-                name: wanted.name.clone(),
-                monitor_port: wanted.monitor_port,
-            },
-        });
+        let probed_elsewhere = probed_elsewhere
+            .map(|(there, wanted)| PartChange::update_member(pool, there, &wanted.name, wanted.monitor_port));
         let surplus = surplus.map(|there| PartChange::RemoveMember {
             pool: pool.id.clone(),
             id: there.id.clone(),
