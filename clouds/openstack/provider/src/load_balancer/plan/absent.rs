@@ -1,7 +1,7 @@
 //! Removes what was made for a Service: the load balancer or the Service's part of it, the floating IP, the security group.
 
 use bowline_cloud_provider::LoadBalancerStatus;
-use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Refusal, RefusedBy};
 
 use super::guards::several;
@@ -183,7 +183,7 @@ fn of_balancer(
         && let Some(there) = floating::current(seen, balancer)
         && floating::goes_with_balancer(identity, seen, balancer, there)
     {
-        return Ok(Some(delete_floating_ip(there)));
+        return Ok(Some(CloudStep::FloatingIp(FloatingIpChange::delete(there))));
     }
     let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
     let one = match takes_changes && !identity.options.deletes_by_cascade {
@@ -315,15 +315,8 @@ fn left_over(identity: &Identity, seen: &View<'_>) -> Vec<CloudStep> {
     if !identity.keeps_floating_ip {
         let all = seen.floating_ips().iter();
         let own = all.filter(|there| floating::goes_with(identity, seen, there));
-        steps.extend(own.map(delete_floating_ip));
+        steps.extend(own.map(FloatingIpChange::delete).map(CloudStep::FloatingIp));
     }
     steps.extend(groups::removal(identity, seen).into_iter().map(CloudStep::Group));
     steps
-}
-
-fn delete_floating_ip(there: &FloatingIp) -> CloudStep {
-    CloudStep::FloatingIp(FloatingIpChange::Delete {
-        id: there.id.clone(),
-        address: there.floating_ip_address.clone(),
-    })
 }

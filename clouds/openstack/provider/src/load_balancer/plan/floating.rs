@@ -316,13 +316,11 @@ pub(super) fn next(
         Wish::Present(there) => Addressing::Done(there.floating_ip_address.clone()),
         Wish::Refused(refusal) => Addressing::Refused(refusal),
         Wish::Surplus(there) => Addressing::Write(release(identity, there)),
-        Wish::Attach(there) => Addressing::Write(FloatingIpChange::Attach {
-            id: there.id.clone(),
-            address: there.floating_ip_address.clone(),
-            port: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
-            fixed: balancer.and_then(fixed_address),
-            revision: there.revision_number,
-        }),
+        Wish::Attach(there) => {
+            let port = balancer.and_then(|balancer| balancer.vip_port_id.clone());
+            let fixed = balancer.and_then(fixed_address);
+            Addressing::Write(FloatingIpChange::attach(there, port, fixed))
+        }
         Wish::Create
             if wanted.floating.network.is_none()
                 && let Err(why) = observed.networks() =>
@@ -381,17 +379,9 @@ pub(super) fn exposed(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalan
 
 /// What becomes of a floating IP that shall not lead here any more: one that a controller created for the Service is deleted.
 fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChange {
-    let (id, address) = (there.id.clone(), there.floating_ip_address.clone());
-    if !identity.keeps_floating_ip && strays::is_made_for(identity, there) {
-        FloatingIpChange::Delete { id, address }
-    } else {
-        FloatingIpChange::Attach {
-            id,
-            address,
-            port: None,
-            fixed: None,
-            revision: there.revision_number,
-        }
+    match !identity.keeps_floating_ip && strays::is_made_for(identity, there) {
+        true => FloatingIpChange::delete(there),
+        false => FloatingIpChange::attach(there, None, None),
     }
 }
 
