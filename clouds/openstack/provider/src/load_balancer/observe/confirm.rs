@@ -1,7 +1,7 @@
 //! What Octavia took and did not do: a deletion that ended in `ERROR`, or that left a part where it was.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Refusal, RefusedBy, Step as _};
+use bowline_plan::{RefusedBy, Step as _, refusal};
 
 use crate::load_balancer::memory::{Memory, may_be_late};
 use crate::load_balancer::observed::{Observed, is_pending};
@@ -25,14 +25,12 @@ pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool
             None => memory.own.unconfirmed.push(step),
             Some(false) => {}
             Some(true) => {
-                let refusal = Refusal::new(format!(
+                let refusal = refusal!(
                     "error during {}: Octavia took it and could not do it, {} is there and may be in provisioning status ERROR",
-                    step.label(),
-                    step.object()
-                ));
-                let remedy = "ask the operator of the cloud to look at Octavia's workers; Bowline tries again from time to time";
-                let refusal = refusal.with_remedy(remedy).by(RefusedBy::Failure);
-                memory.refusals.add(step, refusal);
+                    step.label(), step.object();
+                    "ask the operator of the cloud to look at Octavia's workers; Bowline tries again from time to time"
+                );
+                memory.refusals.add(step, refusal.by(RefusedBy::Failure));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
-use bowline_plan::{Answer, Note, Refusal, RefusedBy};
+use bowline_plan::{Answer, Note, Refusal, RefusedBy, refusal};
 
 use super::guards::several;
 use super::next::{Next, annotate, apply, delete_unserving, look_again};
@@ -161,11 +161,11 @@ fn of_balancer(
         if balancer.provisioning_status == ProvisioningStatus::Error
             && is_used(identity, role, seen, balancer)
         {
-            return Err(Refusal::new(format!(
+            return Err(refusal!(
                 "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it was not made for this Service, or another one uses it",
-                balancer.id
-            ))
-            .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted")
+                balancer.id;
+                "ask the operator of the cloud for a failover; then the Service's parts are deleted"
+            )
             .by(RefusedBy::Failure));
         }
         // The tag leads whoever comes next to what is left.
@@ -266,14 +266,10 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
         Some(why) => why.clone(),
         None => {
             let users: Vec<&str> = pool.listeners.iter().map(|there| there.id.as_str()).collect();
-            let refusal = Refusal::new(format!(
+            refusal!(
                 "pool {} of load balancer {} is in use by listener {}, by an L7 policy or as the default pool",
-                pool.name,
-                balancer.id,
-                users.join(", ")
-            ));
-            refusal.with_remedy(
-                "somebody sent that listener there: have it lead elsewhere; Bowline tries again from time to time",
+                pool.name, balancer.id, users.join(", ");
+                "somebody sent that listener there: have it lead elsewhere; Bowline tries again from time to time"
             )
         }
     })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bowline_openstack_client::{NewSecurityGroup, SecurityGroup, SecurityGroupId, SubnetId};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Note, Refusal, refusal};
 use ipnet::IpNet;
 
 use crate::load_balancer::intent::{Identity, Port as Served, Protocol, Wanted};
@@ -104,12 +104,9 @@ impl Groups<'_> {
         let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
             let subnet = listed.iter().find(|subnet| subnet.id == *id);
             let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
-            cidr.parse().map_err(|_| {
-                Refusal::new(format!(
-                    "failed to find subnet {id} of the load balancer's members"
-                ))
-                .with_remedy(MEMBER_SUBNET)
-            })
+            cidr.parse().map_err(
+                |_| refusal!("failed to find subnet {id} of the load balancer's members"; "{MEMBER_SUBNET}"),
+            )
         };
         let networks: Vec<IpNet> = self
             .subnets
@@ -118,11 +115,11 @@ impl Groups<'_> {
             .map(network_of)
             .collect::<Result<_, _>>()?;
         if networks.is_empty() {
-            return Err(Refusal::new(format!(
+            return Err(refusal!(
                 "the subnet of the members of Service {} is not known, so nothing can be opened for them",
-                wanted.identity.service
-            ))
-            .with_remedy(MEMBER_SUBNET));
+                wanted.identity.service;
+                "{MEMBER_SUBNET}"
+            ));
         }
         let node_ports = self.served.iter().filter_map(|port| {
             let protocol = match port.protocol {

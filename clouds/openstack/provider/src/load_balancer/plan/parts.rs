@@ -8,7 +8,7 @@ use bowline_openstack_client::{
     Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolUpdate,
     ProvisioningStatus,
 };
-use bowline_plan::{Note, Refusal, RefusedBy, Step as _};
+use bowline_plan::{Note, Refusal, RefusedBy, Step as _, refusal};
 
 use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
@@ -52,12 +52,10 @@ pub(crate) struct PartsPlan<'a> {
 /// Why a change that Octavia answered and did not keep is not made again.
 pub(super) fn reverted(balancer: &LoadBalancer, change: PartChange) -> Refusal {
     let step = change.of(balancer);
-    let refusal = Refusal::new(format!(
-        "Octavia answered {}, and {} is not as Bowline wrote it",
-        step.label(),
-        step.object()
-    ));
-    refusal.with_remedy("set what the load balancer's provider can keep; it is tried again from time to time")
+    refusal!(
+        "Octavia answered {}, and {} is not as Bowline wrote it", step.label(), step.object();
+        "set what the load balancer's provider can keep; it is tried again from time to time"
+    )
 }
 
 fn is_error(status: &ProvisioningStatus) -> bool {
