@@ -172,6 +172,19 @@ pub(crate) fn visible(text: String) -> String {
     shown
 }
 
+/// A refusal: its reason, and after the semicolon what the operator can do, both in the words of `format!`.
+///
+/// ```
+/// let refusal = bowline_plan::refusal!("port {} is taken", 80; "choose another one in {}", "spec.ports");
+/// assert_eq!(refusal.to_string(), "port 80 is taken; choose another one in spec.ports");
+/// ```
+#[macro_export]
+macro_rules! refusal {
+    ($reason:literal $(, $of:expr)*; $remedy:literal $(, $by:expr)*) => {
+        $crate::Refusal::new(format!($reason $(, $of)*)).with_remedy(format!($remedy $(, $by)*))
+    };
+}
+
 impl Refusal {
     /// A refusal whose reason says all.
     #[must_use]

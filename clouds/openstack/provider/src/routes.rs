@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
 use bowline_openstack_client::{
-    ApiError, Client, NetworkId, PortFilter, Router, RouterId, RouterRoute, Subnet, SubnetFilter,
+    ApiError, Client, NetworkId, Port, PortFilter, Router, RouterId, RouterRoute, Subnet, SubnetFilter,
 };
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::try_join;
@@ -86,10 +86,6 @@ impl RouteTable {
         }
     }
 
-    async fn extensions(&self) -> Result<Extensions, CloudError> {
-        self.extensions.ask(&self.client).await
-    }
-
     async fn read_router(&self) -> Result<Router, CloudError> {
         let router = self.client.router(&self.router).await?;
         router.ok_or_else(|| {
@@ -100,13 +96,18 @@ impl RouteTable {
         })
     }
 
-    /// The networks that the router joins.
-    async fn read_networks(&self) -> Result<Arc<[NetworkId]>, CloudError> {
+    /// The ports of the router itself.
+    async fn own_ports(&self) -> Result<Vec<Port>, ApiError> {
         let filter = PortFilter {
             device_id: Some(self.router.as_str()),
             ..PortFilter::default()
         };
-        let ports = self.client.ports(&filter).await?;
+        self.client.ports(&filter).await
+    }
+
+    /// The networks that the router joins.
+    async fn read_networks(&self) -> Result<Arc<[NetworkId]>, CloudError> {
+        let ports = self.own_ports().await?;
         let mut seen = BTreeSet::new();
         let networks = ports.into_iter().filter_map(|port| port.network_id);
         let networks: Arc<[NetworkId]> = networks.filter(|network| seen.insert(network.clone())).collect();
@@ -120,12 +121,8 @@ impl RouteTable {
         if !changes.iter().any(change::has_choice) {
             return Vec::new();
         }
-        let filter = PortFilter {
-            device_id: Some(self.router.as_str()),
-            ..PortFilter::default()
-        };
         let all = SubnetFilter::default();
-        let Ok((ports, subnets)) = try_join!(self.client.ports(&filter), self.client.subnets(&all)) else {
+        let Ok((ports, subnets)) = try_join!(self.own_ports(), self.client.subnets(&all)) else {
             return Vec::new();
         };
         let of_router = |subnet: &&Subnet| {
@@ -147,7 +144,8 @@ impl RouteTable {
 
     async fn list(&self) -> Result<Vec<Route>, CloudError> {
         let networks = self.read_networks();
-        let (extensions, router, _) = try_join!(self.extensions(), self.read_router(), networks)?;
+        let extensions = self.extensions.ask(&self.client);
+        let (extensions, router, _) = try_join!(extensions, self.read_router(), networks)?;
         let mut routes: Vec<Route> = router.routes.iter().filter_map(route).collect();
         let is_certain = self.state().is_certain;
         let incomplete = if extensions.has_pairs && !is_certain {
@@ -194,7 +192,7 @@ impl RouteTable {
 
     async fn change(&self, changes: &[RouteChange]) -> Vec<Result<(), CloudError>> {
         let (mut results, changes) = Results::of(changes, &self.near(changes).await);
-        let extensions = match self.extensions().await {
+        let extensions = match self.extensions.ask(&self.client).await {
             Ok(extensions) => extensions,
             Err(error) => {
                 results.fail(&changes, &error);

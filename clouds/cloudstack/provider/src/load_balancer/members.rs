@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_cloud_provider::keys;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 
 use crate::load_balancer::intent::WantedNode;
 use crate::load_balancer::objects::{NetworkId, VirtualMachineId};
@@ -86,11 +86,11 @@ impl Members {
             return Ok(Some(network));
         }
         let (text, odd) = self.by_networks(given);
-        let refusal = Refusal::new(format!("found hosts that belong to different networks: {text}"));
-        Err(refusal.with_remedy(format!(
+        Err(refusal!(
+            "found hosts that belong to different networks: {text}";
             "a load balancer rule leads to one network; exclude {odd} from load balancers: kubectl label node NAME {}=",
             keys::LABEL_EXCLUDE_FROM_BALANCERS
-        )))
+        ))
     }
 
     /// Who is not in the network that is given, or that most have, for people: with the networks, and the names alone.

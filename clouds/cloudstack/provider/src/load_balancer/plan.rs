@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::LoadBalancerPlan;
-use bowline_plan::Refusal;
+use bowline_plan::refusal;
 
 use crate::load_balancer::annotations::SOURCE_CIDRS;
 use crate::load_balancer::claim::AddressRequest;
@@ -165,12 +165,11 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
 fn abilities(observed: &Observed, wanted: &Wanted) -> Result<Abilities, Stop> {
     let abilities = observed.abilities()?;
     if abilities.takes_cidrs == Some(false) && !wanted.cidrs.cidrs.is_everything() {
-        let refusal = Refusal::new(format!(
-            "annotation {} restricts who may connect, which CloudStack does from version 4.18 on",
-            SOURCE_CIDRS.key
-        ));
-        let remedy = "use spec.loadBalancerSourceRanges, which the firewall goes by";
-        return Err(refusal.with_remedy(remedy).into());
+        let refusal = refusal!(
+            "annotation {} restricts who may connect, which CloudStack does from version 4.18 on", SOURCE_CIDRS.key;
+            "use spec.loadBalancerSourceRanges, which the firewall goes by"
+        );
+        return Err(refusal.into());
     }
     Ok(abilities)
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use bowline_cloud_provider::Service;
 use bowline_cloudstack_client::{NewStickinessPolicy, StickinessPolicy};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 
 use crate::load_balancer::annotations::{self, STICKINESS_METHOD, STICKINESS_PARAMS};
 use crate::load_balancer::objects::Network;
@@ -84,12 +84,11 @@ impl Stickiness {
     /// version 1.6 (CloudStack 4.11).
     pub(crate) fn refusal(&self, network: &Network) -> Option<Refusal> {
         (self.method == APP_COOKIE && network.has_router).then(|| {
-            Refusal::new(format!(
+            refusal!(
                 "annotation {} is `{APP_COOKIE}`, which the virtual router of network {} cannot read: with it no change of a load balancer in \
-                 this network would take effect",
-                STICKINESS_METHOD.key, network.name
-            ))
-            .with_remedy("use `LbCookie` or `SourceBased`")
+                 this network would take effect", STICKINESS_METHOD.key, network.name;
+                "use `LbCookie` or `SourceBased`"
+            )
         })
     }
 }

@@ -131,6 +131,11 @@ impl Parts {
         }
     }
 
+    /// The monitor of a pool, if it was read.
+    pub(crate) fn monitor_of(&self, pool: &Pool) -> Option<&Monitor> {
+        self.monitors.as_ref()?.get(pool.healthmonitor_id.as_ref()?)
+    }
+
     pub(crate) fn pool_mut(&mut self, id: &PoolId) -> Option<&mut Pool> {
         self.pools.iter_mut().find(|pool| pool.id == *id)
     }

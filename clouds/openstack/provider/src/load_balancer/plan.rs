@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, LoadBalancerUpdate, ProvisioningStatus};
-use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
+use bowline_plan::{Answer, Note, Plan, Refusal, Step as _, refusal};
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Found, Role};
@@ -276,13 +276,9 @@ impl<'a> Existing<'a> {
             None => evidence::removable_tags(&self.wanted.identity, balancer),
         };
         let tags = tags::to_be(&balancer.tags, mark, wanted, &removable).filter(|_| self.features.tags)?;
-        Some(PartChange::UpdateBalancer {
-            name: balancer.name.clone(),
-            update: LoadBalancerUpdate {
-                name: None,
-                tags: Some(tags),
-            },
-        })
+        let (name, tags) = (None, Some(tags));
+        let update = LoadBalancerUpdate { name, tags };
+        Some(PartChange::update_balancer(balancer, update))
     }
 
     /// Forgets the tags that were taken off.
@@ -439,13 +435,13 @@ impl<'a> Existing<'a> {
                 return Ok(Some(change));
             }
             let port = listener.protocol_port;
-            let refusal = Refusal::new(format!("the listener port {port} already exists"));
             let else_helps = format!(
                 "listener {} ({}) of load balancer {} has it: choose another port or load balancer; if the manifest was copied, remove the annotation loadbalancer.openstack.org/load-balancer-id",
                 listener.id, listener.name, self.balancer.id
             );
             let identity = &self.wanted.identity;
-            return Err(refusal.with_remedy(guards::of_namesake(identity, &listener.tags, else_helps)));
+            let remedy = guards::of_namesake(identity, &listener.tags, else_helps);
+            return Err(refusal!("the listener port {port} already exists"; "{remedy}"));
         }
         notes.extend(self.failing().map(|text| IN_ERROR.note(text)));
         if let Some(refused) = plan.refused().find(|why| why.is_limit)
@@ -516,10 +512,7 @@ impl<'a> Existing<'a> {
             return annotate(keys::ADDED_TAGS.key, Some(&record));
         }
         let is_repeated = own.changes.contains(&change);
-        let step = CloudStep::Part {
-            balancer: self.balancer.id.clone(),
-            change,
-        };
+        let step = change.of(self.balancer);
         if is_repeated {
             notes.push(IN_ERROR.note(format!(
                 "Octavia took {} of load balancer {} and did not make it: it is written again",

@@ -7,3 +7,14 @@
 
 pub(crate) mod ports;
 pub(crate) mod rules;
+
+use crate::load_balancer::step::GroupChange;
+
+/// What makes a security group, or its ports, as they shall be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// Missing rules, and ports of members without the group.
+    pub(crate) opening: Vec<GroupChange>,
+    /// Rules that are too many, and ports with the group that belong to no member: the Node left the cluster or the selection.
+    pub(crate) closing: Vec<GroupChange>,
+}

@@ -1,9 +1,9 @@
 //! The writes to the cloud, as data.
 
 use bowline_openstack_client::{
-    ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MemberUpdate,
-    MonitorId, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId,
-    PoolUpdate, Port, PortId, SessionPersistence,
+    Listener, ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancer, LoadBalancerId, LoadBalancerUpdate,
+    Member, MemberId, MemberUpdate, Monitor, MonitorId, MonitorUpdate, NewListener, NewLoadBalancer,
+    NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, Port, PortId, SessionPersistence,
 };
 use bowline_plan::{Impact, Lane, Step};
 use serde::Serialize;
@@ -157,14 +157,6 @@ pub(crate) fn port_space(protocol: &ListenerProtocol) -> PortSpace {
     }
 }
 
-/// The write that takes a pool away.
-pub(crate) fn delete_pool(pool: &Pool) -> PartChange {
-    PartChange::DeletePool {
-        id: pool.id.clone(),
-        name: pool.name.clone(),
-    }
-}
-
 /// The write that takes away a port that was left behind.
 pub(crate) fn delete_port(port: &Port) -> CloudStep {
     CloudStep::DeletePort {
@@ -270,6 +262,51 @@ impl Step for CloudStep {
             Self::FloatingIp(change) => change.lanes(),
             Self::Group(change) => vec![change.lane()],
         }
+    }
+}
+
+/// The writes to what is there.
+impl PartChange {
+    pub(crate) fn update_balancer(there: &LoadBalancer, update: LoadBalancerUpdate) -> Self {
+        let name = there.name.clone();
+        Self::UpdateBalancer { name, update }
+    }
+
+    pub(crate) fn update_listener(there: &Listener, update: ListenerUpdate) -> Self {
+        let (id, name, update) = (there.id.clone(), there.name.clone(), Box::new(update));
+        Self::UpdateListener { id, name, update }
+    }
+
+    pub(crate) fn delete_listener(there: &Listener) -> Self {
+        let (id, name) = (there.id.clone(), there.name.clone());
+        Self::DeleteListener { id, name }
+    }
+
+    pub(crate) fn update_pool(there: &Pool, update: PoolUpdate) -> Self {
+        let (id, name) = (there.id.clone(), there.name.clone());
+        Self::UpdatePool { id, name, update }
+    }
+
+    pub(crate) fn delete_pool(there: &Pool) -> Self {
+        let (id, name) = (there.id.clone(), there.name.clone());
+        Self::DeletePool { id, name }
+    }
+
+    pub(crate) fn update_member(pool: &Pool, there: &Member, name: &str, monitor_port: Option<u16>) -> Self {
+        let (pool, id, name) = (pool.id.clone(), there.id.clone(), name.to_owned());
+        let update = MemberUpdate { name, monitor_port };
+        Self::UpdateMember { pool, id, update }
+    }
+
+    pub(crate) fn update_monitor(there: &Monitor, update: MonitorUpdate) -> Self {
+        let (id, name) = (there.id.clone(), there.name.clone());
+        Self::UpdateMonitor { id, name, update }
+    }
+
+    /// The step that makes it.
+    pub(crate) fn of(self, balancer: &LoadBalancer) -> CloudStep {
+        let (balancer, change) = (balancer.id.clone(), self);
+        CloudStep::Part { balancer, change }
     }
 }
 

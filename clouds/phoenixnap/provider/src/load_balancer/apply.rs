@@ -6,7 +6,7 @@ use bowline_cloud_provider::{CloudError, ErrorKind, Told, WriteOutcome};
 use bowline_phoenixnap_client::{
     ApiError, BlockStatus, BlockTag, Class, Client, IpBlock, NewIpBlock, PublicNetwork,
 };
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::load_balancer::blocks::{self, Attachment};
@@ -309,22 +309,18 @@ async fn try_to_attach(
         }
         // What is busy ends by itself, and this need not.
         _ if has_failed => {
-            let text = format!(
-                "IP block {block} is error assigning, and is not attached to public network {network}: {error}"
+            let refusal = refusal!(
+                "IP block {block} is error assigning, and is not attached to public network {network}: {error}";
+                "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time"
             );
-            let remedy = "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time";
-            Ok(Learned::NotAttached(Unattached::Refused(
-                Refusal::new(text).with_remedy(remedy),
-            )))
+            Ok(Learned::NotAttached(Unattached::Refused(refusal)))
         }
         others if is_full && !has_failed => {
-            let text = format!(
-                "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}"
+            let refusal = refusal!(
+                "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}";
+                "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it"
             );
-            let remedy = "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it";
-            Ok(Learned::NotAttached(Unattached::Refused(
-                Refusal::new(text).of_limit(true).with_remedy(remedy),
-            )))
+            Ok(Learned::NotAttached(Unattached::Refused(refusal.of_limit(true))))
         }
         _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
         _ => Err(error.into()),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 use jiff::Timestamp;
 
 use crate::annotations::{PREFIX, annotation_table};
@@ -110,8 +110,10 @@ impl Identity {
 /// Reads what is asked for. Nothing that a deletion does not need is even looked at for one.
 pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let Some(uid) = facts.cluster.uid.clone() else {
-        return Err(Refusal::new("the cluster's ID is not known")
-            .with_remedy("the manager must be allowed to get the namespace kube-system"));
+        return Err(refusal!(
+            "the cluster's ID is not known";
+            "the manager must be allowed to get the namespace kube-system"
+        ));
     };
     let spec = facts.service.spec.as_ref();
     let identity = Identity {

@@ -3,7 +3,7 @@
 //! A Service without a block: [`purchase`]. With one: [`attach`]. A block that is attached late is no reason to keep its address back.
 
 use bowline_cloud_provider::LoadBalancerPlan;
-use bowline_plan::{Answer, Plan, Refusal};
+use bowline_plan::{Answer, Plan, refusal};
 
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::observe::Seen;
@@ -27,10 +27,10 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
     let field = match wanted.identity.address() {
         Ok(field) => field,
         Err(text) => {
-            let reason = format!("spec.loadBalancerIP of service {key} is no IP address: {text}");
-            return Plan::new(Answer::Refused(
-                Refusal::new(reason).with_remedy("clear the field, and an address is allocated"),
-            ));
+            return Plan::new(Answer::Refused(refusal!(
+                "spec.loadBalancerIP of service {key} is no IP address: {text}";
+                "clear the field, and an address is allocated"
+            )));
         }
     };
     match (seen.blocks.as_slice(), field) {
@@ -39,15 +39,10 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
         ([block], field) => attach::existing(wanted, seen, block, field, network),
         (several, _) => {
             let ids: Vec<&str> = several.iter().map(|block| block.id.as_str()).collect();
-            Plan::new(Answer::Refused(
-                Refusal::new(format!(
-                    "service {key} has more than one IP block: {}",
-                    ids.join(", ")
-                ))
-                .with_remedy(
-                    "mark all but one with the tag `delete`, or delete the service, which marks all of them",
-                ),
-            ))
+            Plan::new(Answer::Refused(refusal!(
+                "service {key} has more than one IP block: {}", ids.join(", ");
+                "mark all but one with the tag `delete`, or delete the service, which marks all of them"
+            )))
         }
     }
 }

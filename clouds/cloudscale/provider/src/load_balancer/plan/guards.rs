@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bowline_cloudscale_client::{LoadBalancer, VipAddress};
-use bowline_plan::{Answer, Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal, refusal};
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::intent::{Identity, VipWish, Wanted};
@@ -20,26 +20,21 @@ pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
         true => "",
         false => ", though it has servers with the names of others",
     };
-    Some(
-        Refusal::new(format!(
-            "the project has no server of any of the {} nodes to balance over, first of them {first}{but}; the load balancer is left as it is",
-            desired.left_out.len()
-        ))
-        .with_remedy("give the API token of the project with the nodes' servers, or delete the nodes whose servers do not exist any more"),
-    )
+    Some(refusal!(
+        "the project has no server of any of the {} nodes to balance over, first of them {first}{but}; the load balancer is left as it is",
+        desired.left_out.len();
+        "give the API token of the project with the nodes' servers, or delete the nodes whose servers do not exist any more"
+    ))
 }
 
 /// Why no load balancer is made where there is no member that a zone could be taken from: what leaves out the nodes stands before the zone.
 pub(super) fn without_zone(wanted: &Wanted) -> Refusal {
     let reason = "no loadbalancer zone set and no nodes to take it from";
     match &wanted.membership.selected_by {
-        Some(selector) if wanted.membership.nodes.is_empty() => Refusal::new(format!(
-            "{reason}: the node selector {selector:?} fits no node"
-        ))
-        .with_remedy(format!(
-            "compare {} with the labels of the nodes: kubectl get nodes --show-labels",
-            keys::NODE_SELECTOR.key
-        )),
+        Some(selector) if wanted.membership.nodes.is_empty() => refusal!(
+            "{reason}: the node selector {selector:?} fits no node";
+            "compare {} with the labels of the nodes: kubectl get nodes --show-labels", keys::NODE_SELECTOR.key
+        ),
         _ => Refusal::new(reason).with_remedy(format!(
             "set {}, or find out why no node may become a member",
             keys::ZONE.key
@@ -102,14 +97,10 @@ pub(super) fn before_change(
         .or_else(|| (!vips_fit(&wanted.vips, &balancer.vip_addresses)).then(|| refused_vips(href, balancer)))
         .or_else(|| {
             (*balancer.flavor.slug != *wanted.flavor).then(|| {
-                Refusal::new(format!(
-                    "flavor for {href} changed, please configure the previous flavor or contact support"
-                ))
-                .with_remedy(format!(
-                    "set {} to {} again",
-                    keys::FLAVOR.key,
-                    balancer.flavor.slug
-                ))
+                refusal!(
+                    "flavor for {href} changed, please configure the previous flavor or contact support";
+                    "set {} to {} again", keys::FLAVOR.key, balancer.flavor.slug
+                )
             })
         })
         .or_else(|| match zone(wanted, desired) {
@@ -117,28 +108,21 @@ pub(super) fn before_change(
             // Nothing says where the balancer shall stand: it stands well.
             Ok(None) => None,
             Ok(Some(zone)) => (*zone != *balancer.zone.slug).then(|| {
-                Refusal::new(format!(
-                    "zone for {href} changed, please configure the previous zone or contact support"
-                ))
-                .with_remedy(format!(
-                    "set {} to {} again",
-                    keys::ZONE.key,
-                    balancer.zone.slug
-                ))
+                refusal!(
+                    "zone for {href} changed, please configure the previous zone or contact support";
+                    "set {} to {} again", keys::ZONE.key, balancer.zone.slug
+                )
             }),
         })
 }
 
 fn refused_vips(href: &str, balancer: &LoadBalancer) -> Refusal {
     let there = balancer.vip_addresses.iter().map(|vip| vip.address.as_str());
-    Refusal::new(format!(
-        "VIP addresses for {href} changed, please re-create the service"
-    ))
-    .with_remedy(format!(
+    refusal!(
+        "VIP addresses for {href} changed, please re-create the service";
         "or take back what was changed in {}: the load balancer keeps {}",
-        keys::VIP_ADDRESSES.key,
-        Vec::from_iter(there).join(", ")
-    ))
+        keys::VIP_ADDRESSES.key, Vec::from_iter(there).join(", ")
+    )
 }
 
 /// Where the balancer shall stand: as annotated, else where all servers stand; `None` if neither says anything.
@@ -148,10 +132,10 @@ pub(super) fn zone(wanted: &Wanted, desired: &Desired<'_>) -> Result<Option<Stri
     }
     let mut zones = desired.zones.iter();
     match (zones.next(), zones.next()) {
-        (_, Some(_)) => Err(
-            Refusal::new("no loadbalancer zone set and nodes in multiple zones")
-                .with_remedy(format!("set {}", keys::ZONE.key)),
-        ),
+        (_, Some(_)) => Err(refusal!(
+            "no loadbalancer zone set and nodes in multiple zones";
+            "set {}", keys::ZONE.key
+        )),
         (zone, None) => Ok(zone.map(|zone| (*zone).to_owned())),
     }
 }

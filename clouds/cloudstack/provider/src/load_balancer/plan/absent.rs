@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use bowline_cloud_provider::LoadBalancerStatus;
-use bowline_plan::{Impact, Refusal};
+use bowline_plan::{Impact, refusal};
 
 use crate::load_balancer::evidence::UNPLACED;
 use crate::load_balancer::intent::Absent;
@@ -90,12 +90,12 @@ fn prove(plan: &Builder<'_>, absent: &Absent) -> Result<(), Stop> {
     if !members.instances.is_empty() || !members.unconnected.is_empty() {
         return Ok(());
     }
-    let refusal = Refusal::new(
+    let refusal = refusal!(
         "the API shows neither what the service has by its annotations and status, nor the virtual machine of any node that is ready, which \
-         proves nothing",
+         proves nothing";
+        "see whether keys and project are those of the cluster; the service goes when they are, or when no node is ready"
     );
-    let remedy = "see whether keys and project are those of the cluster; the service goes when they are, or when no node is ready";
-    Err(refusal.with_remedy(remedy).into())
+    Err(refusal.into())
 }
 
 /// Addresses that the Service may hold, found by what is written on it.

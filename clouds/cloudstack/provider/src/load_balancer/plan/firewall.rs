@@ -18,7 +18,7 @@
 //! If a rule is refused when others have gone for it, they are opened again ([`open_again`]), and are not closed for the same as long
 //! as it is held back.
 
-use bowline_plan::{Refusal, RefusedBy};
+use bowline_plan::{Refusal, RefusedBy, refusal};
 
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::objects::{FirewallRule, PortRange};
@@ -98,16 +98,12 @@ pub(super) fn open(plan: &mut Builder<'_>, new: Opening, wanted: &Cidrs) -> Resu
 
 /// A person's rule is in the way, and stays. Nothing is closed for what cannot be.
 fn in_the_way_of(new: &Opening, range: &PortRange, present: &[&FirewallRule]) -> Refusal {
-    let text = format!(
+    refusal!(
         "port {} of {} cannot be opened for {}: the address has the firewall rule {range}, and CloudStack takes no two rules that have a \
          port and a network in common{}",
-        new.ingress,
-        new.at.name,
-        new.sources.join(","),
-        stays(present)
-    );
-    let remedy = "delete that rule, or give it other networks: Bowline leaves rules for several ports alone";
-    Refusal::new(text).with_remedy(remedy)
+        new.ingress, new.at.name, new.sources.join(","), stays(present);
+        "delete that rule, or give it other networks: Bowline leaves rules for several ports alone"
+    )
 }
 
 /// No ID: one that was closed for a try is opened again as another one, and what is told stays the same.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 
 use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence::{self, State};
@@ -223,12 +223,11 @@ fn network(
         return Err(Refusal::new(format!("could not find network ID {id}")).into());
     };
     if is_new && !network.offers(LB) {
-        let refusal = Refusal::new(format!(
-            "network {} ({id}) offers no load balancing: the service Lb is not among those of its offering",
-            network.name
-        ));
-        let remedy = "use a network offering with the service Lb";
-        return Err(refusal.with_remedy(remedy).into());
+        let refusal = refusal!(
+            "network {} ({id}) offers no load balancing: the service Lb is not among those of its offering", network.name;
+            "use a network offering with the service Lb"
+        );
+        return Err(refusal.into());
     }
     Ok(Arc::clone(network))
 }

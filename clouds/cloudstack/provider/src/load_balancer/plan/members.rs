@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bowline_plan::{Refusal, RefusedBy};
+use bowline_plan::{Refusal, RefusedBy, refusal};
 
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members::{self, Difference, Members};
@@ -17,16 +17,19 @@ pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {
     let text = "none of the hosts matched the list of VMs retrieved from CS API";
     if let Some(members) = members.filter(|members| !members.elsewhere.is_empty()) {
         let nodes = members.elsewhere.join(", ");
-        let text = format!("{text}: those named like nodes {nodes} have other IDs than the nodes name");
-        return Refusal::new(text).with_remedy(
-            "give the API keys, and the project, of the account that has the cluster's virtual machines; if these were made anew, delete the Node objects, and their kubelets register them again",
+        return refusal!(
+            "{text}: those named like nodes {nodes} have other IDs than the nodes name";
+            "give the API keys, and the project, of the account that has the cluster's virtual machines; if these were made anew, delete the Node objects, and their kubelets register them again"
         );
     }
     match members.filter(|members| !members.unconnected.is_empty()) {
-        Some(members) => Refusal::new(format!("{text}: {}", members.missing().unwrap_or_default()))
-            .with_remedy("give the virtual machines a NIC in the network of the cluster"),
-        None => Refusal::new(text).with_remedy(
-            "a virtual machine has the name of its node, and the API keys may see it in the project",
+        Some(members) => refusal!(
+            "{text}: {}", members.missing().unwrap_or_default();
+            "give the virtual machines a NIC in the network of the cluster"
+        ),
+        None => refusal!(
+            "{text}";
+            "a virtual machine has the name of its node, and the API keys may see it in the project"
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! Writes floating IPs.
 
 use bowline_cloud_provider::{CloudError, spelling};
-use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId};
+use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId, SubnetId};
 
 use crate::load_balancer::intent::settings::Setting;
 use crate::load_balancer::learned::{Learned, done, shown};
@@ -15,7 +15,7 @@ pub(super) async fn change(
     change: &FloatingIpChange,
 ) -> Result<Learned, CloudError> {
     let made = match change {
-        FloatingIpChange::Create { attempts } => create(client, attempts).await,
+        FloatingIpChange::Create { new, other_subnets } => create(client, new, other_subnets).await,
         FloatingIpChange::Attach {
             id,
             port,
@@ -28,40 +28,38 @@ pub(super) async fn change(
         }
         FloatingIpChange::Delete { id, .. } => client.delete_floating_ip(id).await.map(done),
     };
-    match (made, change) {
+    let error = match made {
+        Ok(learned) => return Ok(learned),
+        Err(error) => error,
+    };
+    match (change, change.place()) {
         (
-            Err(error),
             FloatingIpChange::Attach {
                 address, revision, ..
             },
+            _,
         ) if error.is_outdated() => changed(client, address, *revision).await,
-        (Err(error), _) if error.is_associated() => match change.place() {
-            Some((port, fixed)) => present(client, port, fixed).await,
-            None => Err(remedies::of_write(settings, error)), // cannot be: there is no other place
-        },
-        (made, _) => made.map_err(|error| remedies::of_write(settings, error)),
+        (_, Some((port, fixed))) if error.is_associated() => present(client, port, fixed).await,
+        _ => Err(remedies::of_write(settings, error)),
     }
 }
 
-/// Creates one at the first of these places that has an address left.
-async fn create(client: &Client, attempts: &[NewFloatingIp]) -> Result<Learned, ApiError> {
-    let Some((last, others)) = attempts.split_last() else {
-        return Ok(Learned::Done(None)); // cannot be: a plan names at least one place
-    };
-    for attempt in others {
-        match client.create_floating_ip(attempt).await {
+/// Creates one in the first of its subnets that has an address left.
+async fn create(client: &Client, new: &NewFloatingIp, others: &[SubnetId]) -> Result<Learned, ApiError> {
+    let mut attempt = new.clone();
+    for next in others {
+        match client.create_floating_ip(&attempt).await {
             Ok(created) => return Ok(shown(created)),
             // Whether it came to be is not known: another try might make a second one. Where one is there, no place helps.
             Err(error) if error.maybe_applied() || error.is_associated() => return Err(error),
-            Err(error) => tell_failed_attempt(attempt, &error),
+            Err(error) => {
+                let subnet = attempt.subnet_id.as_ref().map(|id| id.as_str());
+                tracing::warn!(subnet, err = %error, "No floating IP from this subnet, the next one is tried");
+            }
         }
+        attempt.subnet_id = Some(next.clone());
     }
-    client.create_floating_ip(last).await.map(shown)
-}
-
-fn tell_failed_attempt(attempt: &NewFloatingIp, error: &ApiError) {
-    let subnet = attempt.subnet_id.as_ref().map(|id| id.as_str());
-    tracing::warn!(subnet, err = %error, "No floating IP from this subnet, the next one is tried");
+    client.create_floating_ip(&attempt).await.map(shown)
 }
 
 /// A floating IP that was changed since it was read, as it is now.

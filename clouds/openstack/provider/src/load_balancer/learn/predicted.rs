@@ -48,9 +48,9 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
         CloudStep::FloatingIp(change) => {
             let mut list = observed.floating_ips.iter().flat_map(|list| list.iter());
             Shown::FloatingIp(match change {
-                FloatingIpChange::Create { attempts } => {
+                FloatingIpChange::Create { new, .. } => {
                     let filled_in = json!({"floating_ip_address": NEW_FLOATING_IP});
-                    made(memory, filled_in, attempts.first()?)?
+                    made(memory, filled_in, new)?
                 }
                 FloatingIpChange::Attach { id, port, .. } => FloatingIp {
                     port_id: port.clone(),

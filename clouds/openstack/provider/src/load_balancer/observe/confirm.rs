@@ -1,20 +1,11 @@
 //! What Octavia took and did not do: a deletion that ended in `ERROR`, or that left a part where it was.
 
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Refusal, RefusedBy, Step as _};
+use bowline_plan::{RefusedBy, Step as _, refusal};
 
 use crate::load_balancer::memory::{Memory, may_be_late};
 use crate::load_balancer::observed::{Observed, is_pending};
 use crate::load_balancer::step::{CloudStep, PartChange};
-
-/// What became of a write.
-enum End {
-    /// It cannot be told yet.
-    Unseen,
-    Made,
-    /// What was to go is there.
-    Failed,
-}
 
 /// Whether a write makes a part or takes it away. The answer does not tell whether it comes about.
 pub(crate) fn makes_or_takes(change: &PartChange) -> bool {
@@ -30,62 +21,52 @@ pub(crate) fn makes_or_takes(change: &PartChange) -> bool {
 pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool) {
     let may_be_late = may_be_late(memory);
     for step in std::mem::take(&mut memory.own.unconfirmed) {
-        match end(observed, &step, are_parts_new, may_be_late) {
-            End::Unseen => memory.own.unconfirmed.push(step),
-            End::Made => {}
-            End::Failed => {
-                let refusal = Refusal::new(format!(
+        match has_failed(observed, &step, are_parts_new, may_be_late) {
+            None => memory.own.unconfirmed.push(step),
+            Some(false) => {}
+            Some(true) => {
+                let refusal = refusal!(
                     "error during {}: Octavia took it and could not do it, {} is there and may be in provisioning status ERROR",
-                    step.label(),
-                    step.object()
-                ));
-                let remedy = "ask the operator of the cloud to look at Octavia's workers; Bowline tries again from time to time";
-                let refusal = refusal.with_remedy(remedy).by(RefusedBy::Failure);
-                memory.refusals.add(step, refusal);
+                    step.label(), step.object();
+                    "ask the operator of the cloud to look at Octavia's workers; Bowline tries again from time to time"
+                );
+                memory.refusals.add(step, refusal.by(RefusedBy::Failure));
             }
         }
     }
 }
 
-fn end(observed: &Observed, step: &CloudStep, are_parts_new: bool, may_be_late: bool) -> End {
-    let has_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
-    let is_there = match step {
+/// Whether what was to go is there; `None` if it cannot be told yet.
+fn has_failed(observed: &Observed, step: &CloudStep, are_parts_new: bool, may_be_late: bool) -> Option<bool> {
+    let is_error = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
+    match step {
         CloudStep::DeleteBalancer { balancer, .. } => {
-            match observed.balancers.iter().find(|there| there.id == *balancer) {
-                Some(there) if is_pending(there) => return End::Unseen,
-                there => there.is_some_and(|there| has_failed(&there.provisioning_status)),
-            }
+            let there = observed.balancers.iter().find(|there| there.id == *balancer);
+            let is_pending = there.is_some_and(is_pending);
+            (!is_pending).then(|| there.is_some_and(|there| is_error(&there.provisioning_status)))
         }
-        CloudStep::Part { .. } if !are_parts_new => return End::Unseen,
+        CloudStep::Part { .. } if !are_parts_new => None,
         CloudStep::Part { balancer, change } => {
             let parts = observed.parts.get(balancer);
-            // The list of pools shows of a monitor that it is there, and not in which state.
-            let failed = parts.and_then(|parts| match change {
+            let left = parts.and_then(|parts| match change {
                 PartChange::DeleteListener { id, .. } => {
                     let there = parts.listeners.iter().find(|it| it.id == *id);
-                    there.map(|it| has_failed(&it.provisioning_status))
+                    there.map(|it| is_error(&it.provisioning_status))
                 }
                 PartChange::DeletePool { id, .. } => {
                     let there = parts.pools.iter().find(|it| it.id == *id);
-                    there.map(|it| has_failed(&it.provisioning_status))
+                    there.map(|it| is_error(&it.provisioning_status))
                 }
+                // The list of pools shows of a monitor that it is there, and not in which state.
                 PartChange::DeleteMonitor { id, .. } => {
                     let mut pools = parts.pools.iter();
-                    pools
-                        .find(|it| it.healthmonitor_id.as_ref() == Some(id))
-                        .map(|_| false)
+                    let is_there = pools.any(|it| it.healthmonitor_id.as_ref() == Some(id));
+                    is_there.then_some(false)
                 }
                 _ => None,
             });
-            match failed {
-                Some(false) if may_be_late => return End::Unseen,
-                failed => failed.is_some(),
-            }
+            (left != Some(false) || !may_be_late).then_some(left.is_some())
         }
-        _ => false,
-    };
-    match is_there {
-        true => End::Failed,
-        false => End::Made,
+        _ => Some(false),
     }
 }

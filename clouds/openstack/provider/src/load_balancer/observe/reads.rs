@@ -49,9 +49,6 @@ const MAX_ROUNDS: usize = 12;
 /// A list of the project.
 type Listing<T> = SharedRead<Result<Arc<Vec<T>>, CloudError>>;
 
-/// Octavia's newest version, and when it was read.
-type Version = (Instant, Option<(u32, u32)>);
-
 /// Names what a plan lacks.
 pub(crate) type Needs = fn(&Intent, &Observed, &Memory) -> Vec<Need>;
 
@@ -59,7 +56,8 @@ pub(crate) type Needs = fn(&Intent, &Observed, &Memory) -> Vec<Need>;
 pub(crate) struct Reads {
     client: Client,
     needs: Needs,
-    version: Mutex<Option<Version>>,
+    /// Octavia's newest version, and when it was read.
+    version: Mutex<Option<(Instant, (u32, u32))>>,
     versions: SharedRead<Result<Option<(u32, u32)>, CloudError>>,
     balancers: Listing<LoadBalancer>,
     /// The same while Octavia is at work: whoever waits gets one list.
@@ -399,26 +397,20 @@ impl Reads {
 
     /// An answer that cannot be had keeps no Service from what takes no version.
     async fn features(&self) -> Features {
-        let known = *self.version.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = match known {
-            Some((read, version)) if read.elapsed() < VERSION_LIFE => version,
-            _ => {
-                let asked = self.versions.ask().await;
-                // An answer that names no version is believed for this once only, and if none was known before.
-                let before = known.map(|(_, version)| version);
-                match (asked, before) {
-                    (Ok(Some(version)), _) => {
-                        let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
-                        *known = Some((Instant::now(), Some(version)));
-                        Some(version)
-                    }
-                    (_, Some(before)) => before,
-                    (Ok(None), None) => None,
-                    (Err(_), None) => return Features::unknown(),
+        let last = || self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = *last();
+        if known.is_none_or(|(read, _)| read.elapsed() >= VERSION_LIFE) {
+            match self.versions.ask().await {
+                Ok(Some(version)) => {
+                    known = Some((Instant::now(), version));
+                    *last() = known;
                 }
+                Err(_) if known.is_none() => return Features::unknown(),
+                // An answer that names no version is believed for this once only, and if none was known before.
+                Ok(None) | Err(_) => {}
             }
-        };
-        Features::of(version)
+        }
+        Features::of(known.map(|(_, version)| version))
     }
 
     async fn parts(&self, observed: &Observed, of: LoadBalancerId) -> Result<Parts, CloudError> {

@@ -1,8 +1,8 @@
 //! Removes what was made for a Service: the load balancer or the Service's part of it, the floating IP, the security group.
 
 use bowline_cloud_provider::LoadBalancerStatus;
-use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
-use bowline_plan::{Answer, Note, Refusal, RefusedBy};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
+use bowline_plan::{Answer, Note, Refusal, RefusedBy, refusal};
 
 use super::guards::several;
 use super::next::{Next, annotate, apply, delete_unserving, look_again};
@@ -161,11 +161,11 @@ fn of_balancer(
         if balancer.provisioning_status == ProvisioningStatus::Error
             && is_used(identity, role, seen, balancer)
         {
-            return Err(Refusal::new(format!(
+            return Err(refusal!(
                 "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it was not made for this Service, or another one uses it",
-                balancer.id
-            ))
-            .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted")
+                balancer.id;
+                "ask the operator of the cloud for a failover; then the Service's parts are deleted"
+            )
             .by(RefusedBy::Failure));
         }
         // The tag leads whoever comes next to what is left.
@@ -183,7 +183,7 @@ fn of_balancer(
         && let Some(there) = floating::current(seen, balancer)
         && floating::goes_with_balancer(identity, seen, balancer, there)
     {
-        return Ok(Some(delete_floating_ip(there)));
+        return Ok(Some(CloudStep::FloatingIp(FloatingIpChange::delete(there))));
     }
     let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
     let one = match takes_changes && !identity.options.deletes_by_cascade {
@@ -215,10 +215,7 @@ pub(super) fn is_shared_by_listener(identity: &Identity, seen: &View<'_>, balanc
 fn part(seen: &View<'_>, balancer: &LoadBalancer, change: PartChange) -> Result<CloudStep, Refusal> {
     match seen.memory.refusals.of_change(&change) {
         Some(why) => Err(why.clone()),
-        None => Ok(CloudStep::Part {
-            balancer: balancer.id.clone(),
-            change,
-        }),
+        None => Ok(change.of(balancer)),
     }
 }
 
@@ -240,7 +237,7 @@ pub(super) fn own_parts(
     own.map(|listener| parts::removal(parts, listener, refusals))
         .or_else(|| {
             let mut orphans = parts::orphans(identity, balancer, parts, refusals);
-            orphans.next().map(crate::load_balancer::step::delete_pool)
+            orphans.next().map(PartChange::delete_pool)
         })
 }
 
@@ -269,14 +266,10 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
         Some(why) => why.clone(),
         None => {
             let users: Vec<&str> = pool.listeners.iter().map(|there| there.id.as_str()).collect();
-            let refusal = Refusal::new(format!(
+            refusal!(
                 "pool {} of load balancer {} is in use by listener {}, by an L7 policy or as the default pool",
-                pool.name,
-                balancer.id,
-                users.join(", ")
-            ));
-            refusal.with_remedy(
-                "somebody sent that listener there: have it lead elsewhere; Bowline tries again from time to time",
+                pool.name, balancer.id, users.join(", ");
+                "somebody sent that listener there: have it lead elsewhere; Bowline tries again from time to time"
             )
         }
     })
@@ -284,26 +277,13 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
 
 /// The write that takes the Service's tag off a load balancer.
 pub(super) fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
-    let is_ours = |tag: &String| evidence::is_our_tag(identity, balancer, tag);
+    let is_ours = |tag: &&String| evidence::is_our_tag(identity, balancer, tag);
+    balancer.tags.iter().find(is_ours)?;
     let removable = evidence::removable_tags(identity, balancer);
-    balancer
-        .tags
-        .iter()
-        .any(is_ours)
-        .then(|| PartChange::UpdateBalancer {
-            name: balancer.name.clone(),
-            update: LoadBalancerUpdate {
-                name: None,
-                tags: Some(
-                    balancer
-                        .tags
-                        .iter()
-                        .filter(|tag| !is_ours(tag) && !removable.contains(tag))
-                        .cloned()
-                        .collect(),
-                ),
-            },
-        })
+    let stays = |tag: &&String| !is_ours(tag) && !removable.contains(tag);
+    let tags = Some(balancer.tags.iter().filter(stays).cloned().collect());
+    let update = LoadBalancerUpdate { name: None, tags };
+    Some(PartChange::update_balancer(balancer, update))
 }
 
 /// The next write that takes all parts off, one by one: monitors, pools, listeners. The monitor of a pool that failed goes with the pool:
@@ -319,17 +299,9 @@ fn one_by_one(parts: &Parts, refusals: &Refusals) -> Option<PartChange> {
     let pool = || {
         let mut pools = parts.pools.iter();
         let pool = pools.find(|pool| refusals.of_deletion(&pool.id).is_none());
-        pool.map(crate::load_balancer::step::delete_pool)
+        pool.map(PartChange::delete_pool)
     };
-    let listener = || {
-        parts
-            .listeners
-            .first()
-            .map(|listener| PartChange::DeleteListener {
-                id: listener.id.clone(),
-                name: listener.name.clone(),
-            })
-    };
+    let listener = || parts.listeners.first().map(PartChange::delete_listener);
     monitor.or_else(pool).or_else(listener)
 }
 
@@ -339,15 +311,8 @@ fn left_over(identity: &Identity, seen: &View<'_>) -> Vec<CloudStep> {
     if !identity.keeps_floating_ip {
         let all = seen.floating_ips().iter();
         let own = all.filter(|there| floating::goes_with(identity, seen, there));
-        steps.extend(own.map(delete_floating_ip));
+        steps.extend(own.map(FloatingIpChange::delete).map(CloudStep::FloatingIp));
     }
     steps.extend(groups::removal(identity, seen).into_iter().map(CloudStep::Group));
     steps
-}
-
-fn delete_floating_ip(there: &FloatingIp) -> CloudStep {
-    CloudStep::FloatingIp(FloatingIpChange::Delete {
-        id: there.id.clone(),
-        address: there.floating_ip_address.clone(),
-    })
 }

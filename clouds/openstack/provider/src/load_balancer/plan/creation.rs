@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, ServerId, Subnet, SubnetId};
-use bowline_plan::{Answer, Note, Refusal, RefusedBy};
+use bowline_plan::{Answer, Note, Refusal, RefusedBy, refusal};
 use ipnet::IpNet;
 
 use super::next::{Next, annotate, apply};
@@ -146,13 +146,10 @@ fn untried(refusals: &Refusals, mut creation: Creation) -> Result<Creation, Refu
 /// Why nothing is done while no load balancer is there: another one would be one too many, and one that shows when its Service has
 /// gone would stay.
 pub(super) fn late(identity: &Identity, then: &str) -> Refusal {
-    Refusal::new(format!(
-        "load balancer {} was asked for, and Octavia did not answer in time: it may still come",
-        identity.name
-    ))
-    .with_remedy(format!(
+    refusal!(
+        "load balancer {} was asked for, and Octavia did not answer in time: it may still come", identity.name;
         "it is looked for again, and {then} if it is not there after a minute"
-    ))
+    )
 }
 
 /// Why no load balancer is made: what would be refused later is told before the first write.
@@ -260,11 +257,11 @@ fn without_place(wanted: &Wanted, seen: &View<'_>) -> Refusal {
             "set subnet-id or network-id in cloud.conf, or an annotation of that name",
         )
     };
-    Refusal::new(format!(
+    refusal!(
         "no subnet found for load balancer of service {}: no node has an address on a port of its server{more}",
-        wanted.identity.service
-    ))
-    .with_remedy(remedy)
+        wanted.identity.service;
+        "{remedy}"
+    )
 }
 
 /// Why the load balancer cannot have the address that is asked for, in the subnet that it is to be in. Octavia refuses that with an
@@ -278,28 +275,21 @@ fn fault_of_address(wanted: &Wanted, seen: &View<'_>, subnet: Option<&SubnetId>)
     let service = &wanted.identity.service;
     let range: IpNet = there.cidr.parse().ok()?;
     if is_v6 && there.ip_version != 6 {
-        let refusal = Refusal::new(format!(
+        return Some(refusal!(
             "load balancer of service {service} is to have an IPv6 address, and subnet {} ({range}) has none",
-            there.id
-        ));
-        return Some(refusal.with_remedy(format!(
+            there.id;
             "name an IPv6 subnet with {}, and with {} where cloud.conf names another one for members",
-            keys::SUBNET.key,
-            keys::MEMBER_SUBNET.key
-        )));
+            keys::SUBNET.key, keys::MEMBER_SUBNET.key
+        ));
     }
     let asked = wanted.own_address()?;
     if range.contains(&asked.parse::<IpAddr>().ok()?) {
         return None;
     }
-    let refusal = Refusal::new(format!(
-        "load balancer of service {service} cannot have address {asked}: it is not in subnet {} ({range})",
-        there.id
-    ));
-    Some(refusal.with_remedy(format!(
-        "correct spec.loadBalancerIP, or name its subnet with {}",
-        keys::SUBNET.key
-    )))
+    Some(refusal!(
+        "load balancer of service {service} cannot have address {asked}: it is not in subnet {} ({range})", there.id;
+        "correct spec.loadBalancerIP, or name its subnet with {}", keys::SUBNET.key
+    ))
 }
 
 /// Why Octavia is not left to choose: it would take an IPv4 subnet, refuse the listeners for it, and leave a port behind. The
@@ -308,12 +298,12 @@ fn no_ipv6(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     let network = wanted.vip.network.as_ref()?;
     let mut all = seen.subnets().iter();
     all.find(|there| there.network_id == *network)?;
-    let refusal = Refusal::new(format!(
-        "no subnet found for load balancer of service {}: network {network} has no IPv6 subnet",
-        wanted.identity.service
-    ));
     let origin = wanted.origins(&[keys::NETWORK.key]);
-    Some(refusal.with_remedy(format!("make one, or correct {origin}")))
+    Some(refusal!(
+        "no subnet found for load balancer of service {}: network {network} has no IPv6 subnet",
+        wanted.identity.service;
+        "make one, or correct {origin}"
+    ))
 }
 
 /// A subnet, if the project sees it and its network in CIDR notation was read.
@@ -352,8 +342,7 @@ fn fault_of_members(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
         return None;
     }
     let origin = wanted.origins(&[keys::MEMBER_SUBNET.key, keys::SUBNET.key]);
-    let refusal = Refusal::new(format!("failed to find subnet {subnet} of the members"));
-    Some(refusal.with_remedy(format!("correct {origin}")))
+    Some(refusal!("failed to find subnet {subnet} of the members"; "correct {origin}"))
 }
 
 /// What is told as long as a zone is asked for that cannot be had.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ServerId};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 
 use super::floating;
 use crate::load_balancer::annotations as keys;
@@ -56,16 +56,12 @@ pub(super) fn unseen(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     if servers.is_empty() || has_port || has_address {
         return None;
     }
-    let refusal = Refusal::new(format!(
+    Some(refusal!(
         "load balancer {} is not there, and neither is a port of any of the servers of the {} nodes, or the address {}; none is made in its place",
-        identity.annotated.as_ref()?,
-        servers.len(),
-        identity.recorded_address.as_ref()?
-    ));
-    Some(refusal.with_remedy(format!(
+        identity.annotated.as_ref()?, servers.len(), identity.recorded_address.as_ref()?;
         "give the credentials of the project of the cluster; if the load balancer is to be made in this one, take {} off the Service",
         keys::ID.key
-    )))
+    ))
 }
 
 /// Whether the floating IPs tell that the id is a person's mistake.

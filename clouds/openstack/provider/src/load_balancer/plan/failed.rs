@@ -24,7 +24,7 @@ fn is_untold(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> 
 }
 
 /// Whether traffic may come through what is in this state. Words that are not known count as good ones.
-fn may_carry(status: &OperatingStatus) -> bool {
+pub(super) fn may_carry(status: &OperatingStatus) -> bool {
     !matches!(status, OperatingStatus::Error | OperatingStatus::Offline)
 }
 

@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, PortId};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Note, Refusal, refusal};
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
@@ -137,9 +137,10 @@ fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: Target<'_>) -> Wi
         Some(address) => {
             let asked = spelling::of_address(address);
             match all().find(|there| spelling::of_address(&there.floating_ip_address) == asked) {
-                Some(there) if there.is_foreign => Wish::Refused(foreign(address)),
-                Some(there) if leads_nowhere(identity, observed, there) => Wish::Attach(there),
-                Some(there) => Wish::Refused(taken(address, there)),
+                Some(there) if !there.is_foreign && leads_nowhere(identity, observed, there) => {
+                    Wish::Attach(there)
+                }
+                Some(there) => Wish::Refused(unavailable(address, there)),
                 None => Wish::Create,
             }
         }
@@ -163,25 +164,15 @@ fn known_wish<'a>(wanted: &Wanted, observed: &View<'a>, there: Target<'_>) -> Wi
     }
 }
 
-/// The floating IP that is asked for is another project's, as only an administrator sees: whoever may not see it is refused that
-/// address by Neutron.
-fn foreign(address: &str) -> Refusal {
-    Refusal::new(format!("floating IP {address} is not available")).with_remedy(
-        "it belongs to another project: choose one of this project in spec.loadBalancerIP, or have whoever runs the other one give it to this one",
-    )
-}
-
-/// The floating IP that is asked for leads elsewhere.
-fn taken(address: &str, there: &FloatingIp) -> Refusal {
-    let refusal = Refusal::new(format!("floating IP {address} is not available"));
-    match &there.port_id {
-        None => refusal.with_remedy(
-            "it has port forwardings: delete these (`openstack floating ip port forwarding delete`), or choose another one in spec.loadBalancerIP",
-        ),
-        Some(port) => refusal.with_remedy(format!(
-            "it leads to port {port}: take it from there, or choose another one in spec.loadBalancerIP"
-        )),
-    }
+/// The floating IP that is asked for leads elsewhere, or is another project's, as only an administrator sees: whoever may not see it is
+/// refused that address by Neutron.
+fn unavailable(address: &str, there: &FloatingIp) -> Refusal {
+    let remedy = match &there.port_id {
+        _ if there.is_foreign => "it belongs to another project: choose one of this project in spec.loadBalancerIP, or have whoever runs the other one give it to this one".to_owned(),
+        None => "it has port forwardings: delete these (`openstack floating ip port forwarding delete`), or choose another one in spec.loadBalancerIP".to_owned(),
+        Some(port) => format!("it leads to port {port}: take it from there, or choose another one in spec.loadBalancerIP"),
+    };
+    refusal!("floating IP {address} is not available"; "{remedy}")
 }
 
 /// Why no floating IP can be made to lead to a load balancer that is there.
@@ -198,14 +189,12 @@ fn unattachable(
         )));
     }
     if role == Role::Guest && !has_lost_its_owner(observed, balancer) {
-        let refusal = Refusal::new(format!(
+        return Some(refusal!(
             "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
-            wanted.identity.service
-        ));
-        return Some(refusal.with_remedy(format!(
+            wanted.identity.service;
             "Bowline goes on when load balancer {} has one: make the Service that owns it external, or attach a floating IP by hand",
             balancer.id
-        )));
+        ));
     }
     None
 }
@@ -316,13 +305,11 @@ pub(super) fn next(
         Wish::Present(there) => Addressing::Done(there.floating_ip_address.clone()),
         Wish::Refused(refusal) => Addressing::Refused(refusal),
         Wish::Surplus(there) => Addressing::Write(release(identity, there)),
-        Wish::Attach(there) => Addressing::Write(FloatingIpChange::Attach {
-            id: there.id.clone(),
-            address: there.floating_ip_address.clone(),
-            port: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
-            fixed: balancer.and_then(fixed_address),
-            revision: there.revision_number,
-        }),
+        Wish::Attach(there) => {
+            let port = balancer.and_then(|balancer| balancer.vip_port_id.clone());
+            let fixed = balancer.and_then(fixed_address);
+            Addressing::Write(FloatingIpChange::attach(there, port, fixed))
+        }
         Wish::Create
             if wanted.floating.network.is_none()
                 && let Err(why) = observed.networks() =>
@@ -372,26 +359,18 @@ pub(super) fn exposed(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalan
         );
         ("", why, remedy)
     };
-    let refusal = Refusal::new(format!(
+    Some(refusal!(
         "Service {} is internal, and floating IP {}{whose} still leads to its load balancer {}{why}",
-        identity.service, there.floating_ip_address, balancer.id,
-    ));
-    Some(refusal.with_remedy(remedy))
+        identity.service, there.floating_ip_address, balancer.id;
+        "{remedy}"
+    ))
 }
 
 /// What becomes of a floating IP that shall not lead here any more: one that a controller created for the Service is deleted.
 fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChange {
-    let (id, address) = (there.id.clone(), there.floating_ip_address.clone());
-    if !identity.keeps_floating_ip && strays::is_made_for(identity, there) {
-        FloatingIpChange::Delete { id, address }
-    } else {
-        FloatingIpChange::Attach {
-            id,
-            address,
-            port: None,
-            fixed: None,
-            revision: there.revision_number,
-        }
+    match !identity.keeps_floating_ip && strays::is_made_for(identity, there) {
+        true => FloatingIpChange::delete(there),
+        false => FloatingIpChange::attach(there, None, None),
     }
 }
 

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bowline_openstack_client::{
-    NewSecurityGroup, Port, SecurityGroup, SecurityGroupId, SecurityGroupRule, SubnetId,
-};
-use bowline_plan::{Note, Refusal};
+use bowline_openstack_client::{NewSecurityGroup, SecurityGroup, SecurityGroupId, SubnetId};
+use bowline_plan::{Note, Refusal, refusal};
 use ipnet::IpNet;
 
 use crate::load_balancer::intent::{Identity, Port as Served, Protocol, Wanted};
@@ -14,8 +12,9 @@ use crate::load_balancer::members::{self, Family};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::plan::desired::MemberSubnets;
-use crate::load_balancer::security_groups::ports::{Seat, has_seat, memberships};
-use crate::load_balancer::security_groups::rules::{self, Opened, wanted_rules};
+use crate::load_balancer::security_groups::Changes;
+use crate::load_balancer::security_groups::ports::{Seat, has_seat, leave, memberships};
+use crate::load_balancer::security_groups::rules::{self, wanted_rules};
 use crate::load_balancer::step::{CloudStep, GroupChange};
 use crate::messages::{NODES_ELSEWHERE, NODES_LEFT_OUT, NODES_SHARE_ADDRESS};
 
@@ -51,14 +50,10 @@ impl Groups<'_> {
             };
             return held_back(seen, vec![create]);
         };
-        let Changes {
-            opening,
-            closing,
-            refused,
-        } = self.changes(there)?;
+        let (changes, refused) = self.changes(there)?;
         match refused {
-            _ if !opening.is_empty() => Ok(opening),
-            _ if !closing.is_empty() => Ok(closing),
+            _ if !changes.opening.is_empty() => Ok(changes.opening),
+            _ if !changes.closing.is_empty() => Ok(changes.closing),
             Some(refused) => Err(refused),
             // What the others open is open by now.
             None => held_back(seen, without(&surplus, seen)),
@@ -74,45 +69,44 @@ impl Groups<'_> {
         }
         let kept = twins::of(identity, self.seen).ok().and_then(|own| own.kept);
         let rules = kept.and_then(|there| self.rules(there).ok());
-        rules.map_or_else(Vec::new, |(opening, _)| split(self.seen, opening).0)
+        let mut missing = rules.unwrap_or_default().opening;
+        without_refused(self.seen, &mut missing);
+        missing
     }
 
-    fn changes(&self, there: &SecurityGroup) -> Result<Changes, Refusal> {
-        let (missing, mut closing) = self.rules(there)?;
+    /// What is to be written to a group that is there, and why something of it is left out.
+    fn changes(&self, there: &SecurityGroup) -> Result<(Changes, Option<Refusal>), Refusal> {
+        let mut changes = self.rules(there)?;
         if self.wanted.is_unclear() {
-            closing.clear(); // a source that cannot be read may be what they let in
+            changes.closing.clear(); // a source that cannot be read may be what they let in
         }
-        let (mut opening, mut refused) = split(self.seen, missing);
+        let mut refused = without_refused(self.seen, &mut changes.opening);
         // What is open stays so as long as not all is that shall be, unless a rule that nobody needs makes room.
         if refused.as_ref().is_some_and(|why| !why.is_limit) {
-            closing.clear();
+            changes.closing.clear();
         }
-        let (joining, leaving) = self.ports(&there.id);
-        for (all, more) in [(&mut opening, joining), (&mut closing, leaving)] {
-            let (more, why) = split(self.seen, more);
+        let ports = self.ports(&there.id);
+        for (all, mut more) in [
+            (&mut changes.opening, ports.opening),
+            (&mut changes.closing, ports.closing),
+        ] {
+            let why = without_refused(self.seen, &mut more);
             all.extend(more);
             refused = refused.or(why);
         }
-        Ok(Changes {
-            opening,
-            closing,
-            refused,
-        })
+        Ok((changes, refused))
     }
 
     /// Missing rules, and those that are too many.
-    fn rules(&self, there: &SecurityGroup) -> Result<(Vec<GroupChange>, Vec<GroupChange>), Refusal> {
+    fn rules(&self, there: &SecurityGroup) -> Result<Changes, Refusal> {
         let Self { wanted, seen, .. } = self;
         let listed = seen.subnets();
         let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
             let subnet = listed.iter().find(|subnet| subnet.id == *id);
             let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
-            cidr.parse().map_err(|_| {
-                Refusal::new(format!(
-                    "failed to find subnet {id} of the load balancer's members"
-                ))
-                .with_remedy(MEMBER_SUBNET)
-            })
+            cidr.parse().map_err(
+                |_| refusal!("failed to find subnet {id} of the load balancer's members"; "{MEMBER_SUBNET}"),
+            )
         };
         let networks: Vec<IpNet> = self
             .subnets
@@ -121,55 +115,41 @@ impl Groups<'_> {
             .map(network_of)
             .collect::<Result<_, _>>()?;
         if networks.is_empty() {
-            return Err(Refusal::new(format!(
+            return Err(refusal!(
                 "the subnet of the members of Service {} is not known, so nothing can be opened for them",
-                wanted.identity.service
-            ))
-            .with_remedy(MEMBER_SUBNET));
+                wanted.identity.service;
+                "{MEMBER_SUBNET}"
+            ));
         }
-        let node_ports: Vec<(&str, u16)> = self
-            .served
-            .iter()
-            .filter_map(|port| {
-                let protocol = match port.protocol {
-                    Protocol::Tcp => "tcp",
-                    Protocol::Udp => "udp",
-                    Protocol::Sctp => "sctp",
-                };
-                Some((protocol, port.node_port?))
-            })
-            .collect();
-        let wanted_rules = wanted_rules(&Opened {
-            node_ports: &node_ports,
-            health_check: wanted.health_check_port,
-            member_networks: &networks,
-            sources: self.is_ovn.then_some(wanted.listener.sources.ranges.as_slice()),
+        let node_ports = self.served.iter().filter_map(|port| {
+            let protocol = match port.protocol {
+                Protocol::Tcp => "tcp",
+                Protocol::Udp => "udp",
+                Protocol::Sctp => "sctp",
+            };
+            Some((protocol, port.node_port?))
         });
-        let changes = rules::changes(&wanted_rules, &there.rules);
-        let group = &there.id;
-        let missing = changes.missing.into_iter().map(|rule| rule.new_in(group));
-        let create = missing
-            .filter(|new| !seen.memory.own.rules_there.contains(new))
-            .map(|new| GroupChange::CreateRule { new });
-        let delete = changes.surplus.into_iter().map(|rule| GroupChange::DeleteRule {
-            group: group.clone(),
-            id: rule.id.clone(),
-            text: in_words(rule),
-        });
-        Ok((create.collect(), delete.collect()))
+        // `ovn` keeps the addresses of clients. Else connections come from the members' networks, and so do health checks.
+        let sources = match self.is_ovn {
+            true => &wanted.listener.sources.ranges,
+            false => &networks,
+        };
+        let health_check = wanted.health_check_port.map(|port| ("tcp", port));
+        let opened = wanted_rules(node_ports, sources).chain(wanted_rules(health_check, &networks));
+        let mut changes = rules::changes(opened, there);
+        let known = &seen.memory.own.rules_there;
+        let is_there = |change: &_| matches!(change, GroupChange::CreateRule { new } if known.contains(new));
+        changes.opening.retain(|change| !is_there(change));
+        Ok(changes)
     }
 
     /// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
-    fn ports(&self, group: &SecurityGroupId) -> (Vec<GroupChange>, Vec<GroupChange>) {
-        let membership = memberships(self.seen.ports(), group, &self.seats.known, &self.subnets.ids());
-        let join = membership.joining.into_iter().map(|port| GroupChange::Join {
-            group: group.clone(),
-            port: Box::new(port.clone()),
-        });
-        let leaving = membership.leaving.into_iter();
-        let leaving = leaving.filter(|_| self.seats.without_server.is_empty());
-        let leaving = leaving.map(|port| leave(group, port));
-        (join.collect(), leaving.collect())
+    fn ports(&self, group: &SecurityGroupId) -> Changes {
+        let mut changes = memberships(self.seen.ports(), group, &self.seats.known, &self.subnets.ids());
+        if !self.seats.without_server.is_empty() {
+            changes.closing.clear();
+        }
+        changes
     }
 
     /// What is told of nodes that have no address in the subnet that the members are in: where a port of their server shows their address in
@@ -271,49 +251,27 @@ impl Groups<'_> {
 }
 
 /// Those of these writes that Neutron did not refuse, or why, if there is no other.
-pub(super) fn held_back(seen: &View<'_>, changes: Vec<GroupChange>) -> Result<Vec<GroupChange>, Refusal> {
-    match split(seen, changes) {
-        (changes, Some(why)) if changes.is_empty() => Err(why),
-        (changes, _) => Ok(changes),
+pub(super) fn held_back(seen: &View<'_>, mut changes: Vec<GroupChange>) -> Result<Vec<GroupChange>, Refusal> {
+    match without_refused(seen, &mut changes) {
+        Some(why) if changes.is_empty() => Err(why),
+        _ => Ok(changes),
     }
 }
 
-/// Those of these writes that Neutron did not refuse, and why it refused the first of the others.
-fn split(seen: &View<'_>, changes: Vec<GroupChange>) -> (Vec<GroupChange>, Option<Refusal>) {
+/// Leaves out the writes that Neutron refused, and says why it refused the first of them.
+fn without_refused(seen: &View<'_>, changes: &mut Vec<GroupChange>) -> Option<Refusal> {
     let mut refused = None;
-    let mut left = changes;
-    left.retain(|change| {
+    changes.retain(|change| {
         let step = CloudStep::Group(change.clone());
         let why = seen.memory.refusals.first(|known| known.asks_the_same(&step));
         refused = refused.take().or_else(|| why.cloned());
         why.is_none()
     });
-    (left, refused)
-}
-
-/// What is to be written to a group that is there.
-struct Changes {
-    /// Missing rules, and ports that get the group.
-    opening: Vec<GroupChange>,
-    /// Rules that are too many, and ports that lose it.
-    closing: Vec<GroupChange>,
-    /// Why something of it is left out.
-    refused: Option<Refusal>,
+    refused
 }
 
 /// What helps where the subnet of members is not known.
 const MEMBER_SUBNET: &str = "set member-subnet-id, in cloud.conf or on the Service, to a subnet that the project sees: `openstack subnet list`";
-
-fn in_words(rule: &SecurityGroupRule) -> String {
-    format!(
-        "{} {} {} from {}",
-        rule.direction,
-        rule.protocol.as_deref().unwrap_or("any"),
-        rule.port_range_min
-            .map_or_else(|| "any".to_owned(), |port| port.to_string()),
-        rule.remote_ip_prefix.as_deref().unwrap_or("anywhere")
-    )
-}
 
 /// Where the members are reached.
 #[derive(Default)]
@@ -342,13 +300,6 @@ pub(super) fn seats(wanted: &Wanted, subnets: &MemberSubnets) -> Seats {
         }
     }
     seats
-}
-
-fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {
-    GroupChange::Leave {
-        group: group.clone(),
-        port: Box::new(port.clone()),
-    }
 }
 
 /// Removes all groups that were surely made for the Service.

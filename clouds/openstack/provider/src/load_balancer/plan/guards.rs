@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_openstack_client::{LoadBalancer, Port};
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Note, Refusal, refusal};
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
@@ -17,15 +17,11 @@ use crate::messages::{DUPLICATE_KEPT, GONE, PORT_LEFT, SOURCE_RANGES_IGNORED};
 
 /// Several load balancers could be meant.
 pub(super) fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refusal {
-    Refusal::new(format!(
+    refusal!(
         "multiple results where only one expected: load balancers {} bear the name {}",
-        evidence::ids(balancers),
-        identity.name
-    ))
-    .with_remedy(format!(
-        "delete those that are not needed, or name the right one in {}",
-        keys::ID.key
-    ))
+        evidence::ids(balancers), identity.name;
+        "delete those that are not needed, or name the right one in {}", keys::ID.key
+    )
 }
 
 /// Why no load balancer is made beside another Service's of its name: of two of one name, no controller could tell which is whose
@@ -36,14 +32,12 @@ pub(super) fn of_another(identity: &Identity, observed: &Observed) -> Option<Ref
         .filter(|other| other.balancer.name == identity.name)
         .min_by_key(|other| &other.balancer.id)?;
     let (id, service) = (&other.balancer.id, &identity.service);
-    let refusal = Refusal::new(format!(
+    Some(refusal!(
         "load balancer {id} ({}) serves another Service {service}, uid {}, and is left alone",
-        other.balancer.name, other.uid
-    ));
-    Some(refusal.with_remedy(format!(
+        other.balancer.name, other.uid;
         "another cluster in this project has, or had, the same --cluster-name ({}): give one of the clusters another --cluster-name; or, if that cluster is gone and this Service is to take the load balancer over, set {}: {id}",
         identity.cluster, keys::ID.key
-    )))
+    ))
 }
 
 /// Why a load balancer of another cluster is not shared whose parts have the same names and tags as this Service's would have.
@@ -54,14 +48,11 @@ pub(super) fn of_other_cluster(identity: &Identity, balancer: &LoadBalancer) -> 
         .iter()
         .filter(|tag| names::cluster_in_mark(tag).is_some());
     let marks: Vec<&str> = marks.map(String::as_str).collect();
-    Refusal::new(format!(
-        "load balancer {id} ({name}) belongs to another cluster by its tag {}, and is left alone",
-        marks.join(", ")
-    ))
-    .with_remedy(format!(
+    refusal!(
+        "load balancer {id} ({name}) belongs to another cluster by its tag {}, and is left alone", marks.join(", ");
         "take {} off Service {} to get a load balancer of its own; or, if that cluster is gone, take the tag off the load balancer",
         keys::ID.key, identity.service
-    ))
+    )
 }
 
 /// Why the address of a given port may lead elsewhere: another load balancer, not the Service's `own`, is on the port too.
@@ -72,14 +63,12 @@ pub(super) fn port_of_another(
 ) -> Option<Refusal> {
     let port = own.map_or(&wanted.vip.port, |own| &own.vip_port_id).as_ref()?;
     let other = seen.other_on(port, own.map(|own| &own.id))?;
-    let refusal = Refusal::new(format!(
+    Some(refusal!(
         "port {port} of Service {} has another load balancer, {} ({}, {:?}): both would answer at one address",
-        wanted.identity.service, other.id, other.name, other.description
-    ));
-    Some(refusal.with_remedy(format!(
+        wanted.identity.service, other.id, other.name, other.description;
         "give each load balancer a port of its own: name another one in {0} of one of the Services, or take {0} off",
         keys::PORT.key
-    )))
+    ))
 }
 
 /// What is told of load balancers of the Service's name of which no pool says that they were made for it.
@@ -172,33 +161,21 @@ pub(super) fn certificate(wanted: &Wanted, seen: &View<'_>) -> Option<Refusal> {
     let tls = wanted.listener.tls.as_ref()?;
     match seen.key(tls.key.as_ref()?)? {
         KeyAnswer::Present => None,
-        KeyAnswer::Absent => Some(
-            Refusal::new(format!(
-                "failed to get the certificate for TLS: {} does not exist",
-                tls.reference
-            ))
-            .with_remedy(format!("correct {}", wanted.origins(&[keys::TLS.key]))),
-        ),
-        KeyAnswer::NoStore => Some(
-            Refusal::new(format!(
-                "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref {:?} is set",
-                tls.reference
-            ))
-            .with_remedy(format!(
-                "the catalog names no key manager (Barbican): where certificates are kept elsewhere, set container-store = external in [LoadBalancer] of cloud.conf; else take {} off",
-                keys::TLS.key
-            )),
-        ),
-        KeyAnswer::Unknown(why) => Some(
-            Refusal::new(format!(
-                "failed to get the certificate for TLS: {}: {why}",
-                tls.reference
-            ))
-            .with_remedy(format!(
-                "correct {}, or look at the key manager; until then listeners stay as they are and only members change",
-                wanted.origins(&[keys::TLS.key])
-            )),
-        ),
+        KeyAnswer::Absent => Some(refusal!(
+            "failed to get the certificate for TLS: {} does not exist", tls.reference;
+            "correct {}", wanted.origins(&[keys::TLS.key])
+        )),
+        KeyAnswer::NoStore => Some(refusal!(
+            "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref {:?} is set",
+            tls.reference;
+            "the catalog names no key manager (Barbican): where certificates are kept elsewhere, set container-store = external in [LoadBalancer] of cloud.conf; else take {} off",
+            keys::TLS.key
+        )),
+        KeyAnswer::Unknown(why) => Some(refusal!(
+            "failed to get the certificate for TLS: {}: {why}", tls.reference;
+            "correct {}, or look at the key manager; until then listeners stay as they are and only members change",
+            wanted.origins(&[keys::TLS.key])
+        )),
     }
 }
 
@@ -248,8 +225,9 @@ pub(super) fn unsure(wanted: &Wanted, features: Features) -> Option<Refusal> {
 }
 
 fn unread_version(meanwhile: &str) -> Refusal {
-    Refusal::new(format!("the version of Octavia's API could not be read: {meanwhile}")).with_remedy(
-        "look at the log for the reason, and at the root of Octavia's endpoint, which lists its versions; Bowline asks again at the next try",
+    refusal!(
+        "the version of Octavia's API could not be read: {meanwhile}";
+        "look at the log for the reason, and at the root of Octavia's endpoint, which lists its versions; Bowline asks again at the next try"
     )
 }
 
@@ -260,13 +238,11 @@ pub(super) fn unmakeable(wanted: &Wanted, features: Features) -> Option<Refusal>
     let method = wanted.pool.method.as_str();
     if features.is_amphora && method == "SOURCE_IP_PORT" {
         // `_validate_pool_algorithm` in `octavia/api/drivers/amphora_driver/v2/driver.py`
-        let refusal = Refusal::new(format!(
-            "no load balancer of the provider amphora balances by {method}"
-        ));
         let origin = wanted.origins(&[keys::LB_METHOD.key]);
-        return Some(refusal.with_remedy(format!(
+        return Some(refusal!(
+            "no load balancer of the provider amphora balances by {method}";
             "set {origin} to SOURCE_IP, LEAST_CONNECTIONS or ROUND_ROBIN"
-        )));
+        ));
     }
     if !["", "SOURCE_IP_PORT", "SOURCE_IP"].contains(&method) {
         let origin = wanted.origins(&[keys::LB_METHOD.key]);
@@ -309,8 +285,7 @@ fn layer_7(wanted: &Wanted) -> Vec<(String, String)> {
 /// What the provider `ovn` does not do (`OvnProviderDriver` of ovn-octavia-provider).
 fn beyond_provider(beyond: &[(String, String)], features: Features) -> Option<Refusal> {
     let (what, remedy) = beyond.first().filter(|_| features.is_ovn)?;
-    let refusal = Refusal::new(format!("no load balancer of the provider ovn {what}"));
-    Some(refusal.with_remedy(remedy.clone()))
+    Some(refusal!("no load balancer of the provider ovn {what}"; "{remedy}"))
 }
 
 /// What is told as long as sources are asked for that cannot be kept to.

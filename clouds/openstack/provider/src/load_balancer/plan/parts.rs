@@ -5,10 +5,10 @@
 //! goes directly before it. Listeners that nobody wants go last. What Octavia refuses, or does not keep, is left out: all that does not depend on it goes on.
 
 use bowline_openstack_client::{
-    Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, OperatingStatus,
-    Pool, PoolUpdate, ProvisioningStatus,
+    Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolUpdate,
+    ProvisioningStatus,
 };
-use bowline_plan::{Note, Refusal, RefusedBy, Step as _};
+use bowline_plan::{Note, Refusal, RefusedBy, Step as _, refusal};
 
 use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
@@ -18,8 +18,9 @@ use crate::load_balancer::memory::{Memory, PartRefusals as _, Refusals, Remember
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
+use crate::load_balancer::plan::failed::may_carry;
 use crate::load_balancer::plan::placement;
-use crate::load_balancer::step::{CloudStep, PartChange, Room, delete_pool, port_space};
+use crate::load_balancer::step::{PartChange, Room, port_space};
 use crate::load_balancer::tags::{self, Tags};
 
 mod members;
@@ -50,21 +51,20 @@ pub(crate) struct PartsPlan<'a> {
 
 /// Why a change that Octavia answered and did not keep is not made again.
 pub(super) fn reverted(balancer: &LoadBalancer, change: PartChange) -> Refusal {
-    let step = CloudStep::Part {
-        balancer: balancer.id.clone(),
-        change,
-    };
-    let refusal = Refusal::new(format!(
-        "Octavia answered {}, and {} is not as Bowline wrote it",
-        step.label(),
-        step.object()
-    ));
-    refusal.with_remedy("set what the load balancer's provider can keep; it is tried again from time to time")
+    let step = change.of(balancer);
+    refusal!(
+        "Octavia answered {}, and {} is not as Bowline wrote it", step.label(), step.object();
+        "set what the load balancer's provider can keep; it is tried again from time to time"
+    )
+}
+
+fn is_error(status: &ProvisioningStatus) -> bool {
+    *status == ProvisioningStatus::Error
 }
 
 /// Whether a pool failed. Octavia refuses all writes of its members and its monitor then, and takes a write or the deletion of the pool.
 pub(super) fn has_failed(pool: &Pool) -> bool {
-    pool.provisioning_status == ProvisioningStatus::Error
+    is_error(&pool.provisioning_status)
 }
 
 impl<'a> PartsPlan<'a> {
@@ -111,6 +111,12 @@ impl<'a> PartsPlan<'a> {
         self.on_port(&port.listener).find(|there| self.is_own(there))
     }
 
+    /// The Service's listeners on wanted ports, each with the pool that it sends to.
+    fn served(&self) -> impl Iterator<Item = (&Listener, Option<&Pool>)> {
+        let listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
+        listeners.map(|listener| (listener, self.there.pool_of(&listener.id)))
+    }
+
     /// The pool that serves a wanted port, whatever it speaks.
     fn pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
         self.there.pool_of(&self.listener_of(port)?.id)
@@ -119,15 +125,10 @@ impl<'a> PartsPlan<'a> {
     /// Why a port is not served as it shall be, though everything else is: its pool failed and this reconcile could not mend it, or its
     /// listener was never made.
     pub(crate) fn unmended(&self) -> Option<Refusal> {
-        let mut pools = self.desired.iter().filter_map(|port| self.pool_of(port));
-        let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
-        let is_unmade = |there: &&Listener| {
-            let is_down = matches!(
-                there.operating_status,
-                OperatingStatus::Error | OperatingStatus::Offline
-            );
-            there.provisioning_status == ProvisioningStatus::Error && is_down
-        };
+        let mut pools = self.served().filter_map(|(_, pool)| pool);
+        let mut listeners = self.served().map(|(listener, _)| listener);
+        let is_unmade =
+            |there: &&Listener| is_error(&there.provisioning_status) && !may_carry(&there.operating_status);
         let of = &self.balancer.id;
         let text = if let Some(pool) = pools.find(|pool| has_failed(pool)) {
             format!(
@@ -168,29 +169,21 @@ impl<'a> PartsPlan<'a> {
 
     /// Which parts of the Service failed by themselves, the first ones by name; `None` if all are well.
     pub(crate) fn failed(&self) -> Option<String> {
-        let is_failed = |status: &ProvisioningStatus| *status == ProvisioningStatus::Error;
         let mut failed = Vec::new();
-        for listener in self.desired.iter().filter_map(|port| self.listener_of(port)) {
-            if is_failed(&listener.provisioning_status) {
-                failed.push(format!("listener {} (ERROR)", listener.name));
+        let mut add = |has_failed: bool, text| failed.extend(has_failed.then_some(text));
+        for (listener, pool) in self.served() {
+            let has_failed_itself = is_error(&listener.provisioning_status);
+            add(has_failed_itself, format!("listener {} (ERROR)", listener.name));
+            let Some(pool) = pool else { continue };
+            add(has_failed(pool), format!("pool {} (ERROR)", pool.name));
+            if let Some(monitor) = self.there.monitor_of(pool) {
+                let (name, status) = (&monitor.name, &monitor.provisioning_status);
+                let text = format!("health monitor {name} ({status})");
+                add(self.is_monitor_stuck(monitor), text);
             }
-            if let Some(pool) = self.there.pool_of(&listener.id) {
-                if is_failed(&pool.provisioning_status) {
-                    failed.push(format!("pool {} (ERROR)", pool.name));
-                }
-                let monitors = self.there.monitors.as_ref();
-                let monitor = pool.healthmonitor_id.as_ref().and_then(|id| monitors?.get(id));
-                let monitor = monitor.filter(|monitor| self.is_monitor_stuck(monitor));
-                failed.extend(monitor.map(|monitor| {
-                    let (name, status) = (&monitor.name, &monitor.provisioning_status);
-                    format!("health monitor {name} ({status})")
-                }));
-                let members = self.there.members.get(&pool.id).into_iter().flatten();
-                let members = members.filter(|member| is_failed(&member.provisioning_status));
-                failed.extend(members.map(|member| {
-                    let (name, address, port) = (&member.name, &member.address, member.protocol_port);
-                    format!("member {name} ({address}:{port}, ERROR)")
-                }));
+            for it in self.there.members.get(&pool.id).into_iter().flatten() {
+                let text = format!("member {} ({}:{}, ERROR)", it.name, it.address, it.protocol_port);
+                add(is_error(&it.provisioning_status), text);
             }
         }
         let named = failed.iter().take(FAILED_SHOWN).map(String::as_str);
@@ -284,7 +277,9 @@ impl<'a> PartsPlan<'a> {
         let listeners = listeners.filter(move |_| !is_short());
         let is_place_empty = || self.desired.iter().any(|port| self.listener_of(port).is_none());
         let orphans = orphans(self.identity, self.balancer, self.there, self.refusals);
-        let orphans = orphans.filter(|pool| !self.is_spare(pool)).map(delete_pool);
+        let orphans = orphans
+            .filter(|pool| !self.is_spare(pool))
+            .map(PartChange::delete_pool);
         let removals = listeners.chain(orphans.filter(move |_| !(is_short() && is_place_empty())));
         // Names of monitors hold the place of their port. Where the first port goes all others move up, and nobody's traffic
         // is to wait for that.
@@ -304,7 +299,7 @@ impl<'a> PartsPlan<'a> {
 
     /// Whether anything of the Service is served here.
     pub(crate) fn serves(&self) -> bool {
-        self.desired.iter().any(|port| self.pool_of(port).is_some())
+        self.served().any(|(_, pool)| pool.is_some())
     }
 
     /// Whether the Service's port at this place of its list is served here.
@@ -341,11 +336,7 @@ impl<'a> PartsPlan<'a> {
         let Some(listener) = self.listener_of(port) else {
             return self.or_as_it_was(self.create(port));
         };
-        let write = |update| PartChange::UpdateListener {
-            id: listener.id.clone(),
-            name: listener.name.clone(),
-            update: Box::new(update),
-        };
+        let write = |update| PartChange::update_listener(listener, update);
         let again = || {
             write(ListenerUpdate {
                 name: Some(listener.name.clone()),
@@ -353,7 +344,7 @@ impl<'a> PartsPlan<'a> {
             })
         };
         let is_right = listener.protocol == port.listener.protocol;
-        let has_failed_itself = listener.provisioning_status == ProvisioningStatus::Error;
+        let has_failed_itself = is_error(&listener.provisioning_status);
         let tags = self.tags_to_be(&listener.tags, Some(&self.identity.name), &self.tags.listener);
         let update = attributes::listener_update(&port.listener, listener, tags);
         let of_listener = update
@@ -384,10 +375,7 @@ impl<'a> PartsPlan<'a> {
             return changes;
         }
         if !is_right {
-            changes.push(PartChange::DeleteListener {
-                id: listener.id.clone(),
-                name: listener.name.clone(),
-            });
+            changes.push(PartChange::delete_listener(listener));
         } else if !serves {
             changes.push(write(ListenerUpdate {
                 default_pool_id: Some(pool.id.clone()),
@@ -423,11 +411,8 @@ impl<'a> PartsPlan<'a> {
             ..PoolUpdate::default()
         });
         let updates = pools::updates(&port.pool, pool, self.refusals, self.features.is_ovn);
-        let updates = updates.chain(tags).map(|update| PartChange::UpdatePool {
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-            update,
-        });
+        let updates = updates.chain(tags);
+        let updates = updates.map(|update| PartChange::update_pool(pool, update));
         let members = self.members(port, pool);
         let monitor = self.monitor(port, pool).into_iter();
         let monitor = monitor.filter(|change| !self.is_name_only(change));
@@ -474,8 +459,7 @@ impl<'a> PartsPlan<'a> {
             (None, Some(id)) => vec![delete(id, &pool.name)],
             (Some(new), None) => self.or_as_it_was(create(new)),
             (Some(wanted), Some(id)) => {
-                let monitors = self.there.monitors.as_ref();
-                let Some(there) = monitors.and_then(|monitors| monitors.get(id)) else {
+                let Some(there) = self.there.monitor_of(pool) else {
                     return Vec::new();
                 };
                 if there.kind != wanted.kind {
@@ -483,11 +467,7 @@ impl<'a> PartsPlan<'a> {
                     return vec![refused.unwrap_or_else(|| delete(id, &there.name))];
                 }
                 let other_name = wanted.name.replace(&self.identity.name, &self.balancer.name);
-                let write = |update| PartChange::UpdateMonitor {
-                    id: id.clone(),
-                    name: there.name.clone(),
-                    update,
-                };
+                let write = |update| PartChange::update_monitor(there, update);
                 let again = || write(attributes::whole_monitor(wanted));
                 let update = attributes::monitor_update(wanted, &other_name, there);
                 let update = update
@@ -529,10 +509,7 @@ pub(crate) fn removal(there: &Parts, listener: &Listener, refusals: &Refusals) -
         .pool_of(&listener.id)
         .filter(|pool| pool.listeners.len() <= 1 && refusals.of_deletion(&pool.id).is_none());
     match pool.filter(|_| listener.l7policies.is_empty()) {
-        Some(pool) => delete_pool(pool),
-        None => PartChange::DeleteListener {
-            id: listener.id.clone(),
-            name: listener.name.clone(),
-        },
+        Some(pool) => PartChange::delete_pool(pool),
+        None => PartChange::delete_listener(listener),
     }
 }

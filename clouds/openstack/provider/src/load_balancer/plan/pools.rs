@@ -64,16 +64,13 @@ pub(super) fn kept_sticky(there: &Parts, changes: &[PartChange]) -> Vec<PartChan
             continue;
         }
         protocols.push(&pool.protocol);
-        writes.push(PartChange::UpdatePool {
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-            update: PoolUpdate {
-                name: Some(pool.name.clone()), // another write than that which began it
-                session_persistence: Some(pool.session_persistence.clone()),
-                admin_state_up: Some(pool.admin_state_up.unwrap_or(true)),
-                ..PoolUpdate::default()
-            },
-        });
+        let update = PoolUpdate {
+            name: Some(pool.name.clone()), // another write than that which began it
+            session_persistence: Some(pool.session_persistence.clone()),
+            admin_state_up: Some(pool.admin_state_up.unwrap_or(true)),
+            ..PoolUpdate::default()
+        };
+        writes.push(PartChange::update_pool(pool, update));
     }
     writes.retain(|write| !changes[end..].contains(write));
     writes

@@ -135,17 +135,17 @@ impl<'a> Renaming<'a> {
     fn of_listener(&self, listener: &Listener, parts: &Parts) -> PartChange {
         let pool = parts.pool_of(&listener.id);
         let of_pool = pool.and_then(|pool| self.of_monitor(pool, parts).or_else(|| self.of_pool(pool)));
-        of_pool.unwrap_or_else(|| PartChange::UpdateListener {
-            id: listener.id.clone(),
-            name: listener.name.clone(),
-            update: Box::new(ListenerUpdate {
+        of_pool.unwrap_or_else(|| {
+            let attributes = ListenerAttributes {
+                tags: self.all_tags(&listener.tags),
+                ..ListenerAttributes::default()
+            };
+            let update = ListenerUpdate {
                 name: self.renamed(&listener.name),
                 default_pool_id: None,
-                attributes: ListenerAttributes {
-                    tags: self.all_tags(&listener.tags),
-                    ..ListenerAttributes::default()
-                },
-            }),
+                attributes,
+            };
+            PartChange::update_listener(listener, update)
         })
     }
 
@@ -156,25 +156,19 @@ impl<'a> Renaming<'a> {
             .as_ref()
             .filter(|_| !planned::has_failed(pool))?;
         let monitor = self.seen.monitors(parts)?.get(id)?;
-        Some(PartChange::UpdateMonitor {
-            update: MonitorUpdate {
-                name: Some(self.renamed(&monitor.name)?),
-                ..MonitorUpdate::default()
-            },
-            id: monitor.id.clone(),
-            name: monitor.name.clone(),
-        })
+        let update = MonitorUpdate {
+            name: Some(self.renamed(&monitor.name)?),
+            ..MonitorUpdate::default()
+        };
+        Some(PartChange::update_monitor(monitor, update))
     }
 
     fn of_pool(&self, pool: &Pool) -> Option<PartChange> {
-        Some(PartChange::UpdatePool {
-            update: PoolUpdate {
-                name: Some(self.renamed(&pool.name)?),
-                ..PoolUpdate::default()
-            },
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-        })
+        let update = PoolUpdate {
+            name: Some(self.renamed(&pool.name)?),
+            ..PoolUpdate::default()
+        };
+        Some(PartChange::update_pool(pool, update))
     }
 
     fn of_balancer(&self) -> Option<PartChange> {
@@ -195,9 +189,7 @@ impl<'a> Renaming<'a> {
                 tags: self.tags(tags, |tag| self.is_own_former(tag)),
             }
         };
-        (update != LoadBalancerUpdate::default()).then(|| PartChange::UpdateBalancer {
-            name: name.clone(),
-            update,
-        })
+        let is_change = update != LoadBalancerUpdate::default();
+        is_change.then(|| PartChange::update_balancer(self.balancer, update))
     }
 }

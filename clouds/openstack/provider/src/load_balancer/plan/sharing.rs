@@ -1,7 +1,7 @@
 //! Why a load balancer is not shared with others.
 
 use bowline_openstack_client::LoadBalancer;
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 
 use super::{guards, rename};
 use crate::load_balancer::annotations as keys;
@@ -24,13 +24,10 @@ pub(super) fn refusal(
     }
     let identity = &wanted.identity;
     if !features.tags {
-        let refusal = Refusal::new(
-            "shared load balancer is only supported with the tag feature in the cloud load balancer service",
-        );
-        return Some(refusal.with_remedy(format!(
-            "Octavia has it from API version 2.5 on; take {} off to get a load balancer of its own",
-            keys::ID.key
-        )));
+        return Some(refusal!(
+            "shared load balancer is only supported with the tag feature in the cloud load balancer service";
+            "Octavia has it from API version 2.5 on; take {} off to get a load balancer of its own", keys::ID.key
+        ));
     }
     let users = evidence::users(balancer);
     // What bears a claim out is read when Octavia has done with another change, such as the owner's renaming.
@@ -38,13 +35,12 @@ pub(super) fn refusal(
         && (is_pending(balancer) || rename::is_borne_out(identity, seen, balancer));
     let most = usize::try_from(identity.options.max_shared).unwrap_or(0);
     if !has_joined && users + 1 > most {
-        let refusal = Refusal::new(format!(
-            "load balancer {} already shared with {users} Services",
-            balancer.id
-        ));
         let else_helps =
             "max-shared-lb of [LoadBalancer] in cloud.conf says how many may share one".to_owned();
-        return Some(refusal.with_remedy(guards::of_namesake(identity, &balancer.tags, else_helps)));
+        return Some(refusal!(
+            "load balancer {} already shared with {users} Services", balancer.id;
+            "{}", guards::of_namesake(identity, &balancer.tags, else_helps)
+        ));
     }
     if !has_joined && let Some(refusal) = of_other_family(wanted, balancer) {
         return Some(refusal);
@@ -68,12 +64,10 @@ fn of_other_family(wanted: &Wanted, balancer: &LoadBalancer) -> Option<Refusal> 
         return None;
     }
     let (id, service) = (&balancer.id, &wanted.identity.service);
-    let refusal = Refusal::new(format!(
+    Some(refusal!(
         "Service {service} is to have an {family} address, and load balancer {id} has none ({})",
-        addresses.join(", ")
-    ));
-    Some(refusal.with_remedy(format!(
+        addresses.join(", ");
         "name a load balancer with an {family} address in {}, or take that off to get a load balancer of its own",
         keys::ID.key
-    )))
+    ))
 }

@@ -8,6 +8,9 @@ use std::net::IpAddr;
 
 use bowline_openstack_client::{Port, SecurityGroupId, ServerId, SubnetId};
 
+use super::Changes;
+use crate::load_balancer::step::GroupChange;
+
 /// Where a member is reached: the server and the address that a load balancer uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seat {
@@ -17,38 +20,36 @@ pub(crate) struct Seat {
     pub(crate) address: IpAddr,
 }
 
-/// Which ports are to change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Membership<'a> {
-    /// Ports of members without the group.
-    pub(crate) joining: Vec<&'a Port>,
-    /// Ports with the group that belong to no member: the Node left the cluster or the selection.
-    pub(crate) leaving: Vec<&'a Port>,
-}
-
 /// Compares the ports that have the group with those that should. `ports` are all of the project, or those of the members
 /// and those that have the group. `subnets` are the members', if known: a port with the address elsewhere does not get the
 /// group. One that has it keeps it: the members' subnet may be detected, and be another one tomorrow.
 ///
 /// Ports without port security are left out: they take no group.
-pub(crate) fn memberships<'a>(
-    ports: &'a [Port],
+pub(crate) fn memberships(
+    ports: &[Port],
     group: &SecurityGroupId,
     seats: &[Seat],
     subnets: &[SubnetId],
-) -> Membership<'a> {
-    let mut membership = Membership::default();
+) -> Changes {
+    let mut changes = Changes::default();
     for port in ports {
         let is_wanted = |subnets| seats.iter().any(|seat| has_seat(port, seat, subnets));
         if !port.security_groups.contains(group) {
             if port.port_security_enabled != Some(false) && is_wanted(subnets) {
-                membership.joining.push(port);
+                let (group, port) = (group.clone(), Box::new(port.clone()));
+                changes.opening.push(GroupChange::Join { group, port });
             }
         } else if !is_wanted(&[]) {
-            membership.leaving.push(port);
+            changes.closing.push(leave(group, port));
         }
     }
-    membership
+    changes
+}
+
+/// Takes a group off a port.
+pub(crate) fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {
+    let (group, port) = (group.clone(), Box::new(port.clone()));
+    GroupChange::Leave { group, port }
 }
 
 /// The groups of a port with this one.
@@ -97,21 +98,21 @@ mod tests {
         ];
         let seats = [seat("one", "10.0.0.11"), seat("two", "10.0.0.12")];
         let found = memberships(&ports, &"g".into(), &seats, &["s".into()]);
-        assert_eq!(ids(&found.joining), ["joins"]);
-        assert_eq!(ids(&found.leaving), ["left"]);
+        assert_eq!(ids(&found.opening), ["joins"]);
+        assert_eq!(ids(&found.closing), ["left"]);
         // A member with its address in another subnet does not get the group, and does not lose it.
         let elsewhere = memberships(&ports, &"g".into(), &seats, &["t".into()]);
-        assert_eq!(ids(&elsewhere.joining), [""; 0]);
-        assert_eq!(ids(&elsewhere.leaving), ["left"]);
+        assert_eq!(ids(&elsewhere.opening), [""; 0]);
+        assert_eq!(ids(&elsewhere.closing), ["left"]);
         let anywhere = memberships(&ports, &"g".into(), &seats, &[]);
-        assert_eq!(ids(&anywhere.joining), ["joins"]);
+        assert_eq!(ids(&anywhere.opening), ["joins"]);
     }
 
     #[test]
     fn an_address_is_one_in_every_spelling() {
         let ports = [port("p", "one", "2001:db8::b", &[])];
         let found = memberships(&ports, &"g".into(), &[seat("one", "2001:DB8:0::b")], &[]);
-        assert_eq!(ids(&found.joining), ["p"]);
+        assert_eq!(ids(&found.opening), ["p"]);
     }
 
     #[test]
@@ -159,7 +160,12 @@ mod tests {
         }
     }
 
-    fn ids<'a>(ports: &[&'a Port]) -> Vec<&'a str> {
-        ports.iter().map(|port| port.id.as_str()).collect()
+    fn ids(changes: &[GroupChange]) -> Vec<&str> {
+        let changes = changes.iter();
+        let ids = changes.filter_map(|change| match change {
+            GroupChange::Join { port, .. } | GroupChange::Leave { port, .. } => Some(port.id.as_str()),
+            _ => None,
+        });
+        ids.collect()
     }
 }

@@ -4,23 +4,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use bowline_openstack_client::{
-    Direction, EtherType, NewSecurityGroupRule, SecurityGroupId, SecurityGroupRule,
+    Direction, EtherType, NewSecurityGroupRule, SecurityGroup, SecurityGroupId, SecurityGroupRule,
 };
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// What a Service needs opened at its members.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Opened<'a> {
-    /// Protocol and node port of each port that has one.
-    pub(crate) node_ports: &'a [(&'a str, u16)],
-    /// The health check node port, asked by TCP from the members' networks, if there is one.
-    pub(crate) health_check: Option<u16>,
-    /// The networks of the subnets that the members are in, one for each family.
-    pub(crate) member_networks: &'a [IpNet],
-    /// Who may reach the node ports. Only where the load balancer keeps its clients' addresses (provider `ovn`); `None`: the
-    /// connections come from the members' networks.
-    pub(crate) sources: Option<&'a [IpNet]>,
-}
+use super::Changes;
+use crate::load_balancer::step::GroupChange;
 
 /// A rule that is wanted: who may come in, by which protocol, to which port. Its IP version is that of the source, so that
 /// ranges of both families can stand side by side.
@@ -71,51 +60,54 @@ impl WantedRule {
     }
 }
 
-/// The rules that a Service needs.
-pub(crate) fn wanted_rules(opened: &Opened<'_>) -> BTreeSet<WantedRule> {
-    let rule = |protocol: &str, port, source: &IpNet| WantedRule {
-        protocol: protocol.to_lowercase(),
-        port,
-        source: source.trunc(),
-    };
-    let checks = opened.health_check.into_iter().flat_map(|port| {
-        let networks = opened.member_networks.iter();
-        networks.map(move |network| rule("tcp", port, network))
-    });
-    let sources = opened.sources.unwrap_or(opened.member_networks);
-    let ports = opened.node_ports.iter();
-    let ports = ports.flat_map(|(protocol, port)| sources.iter().map(|source| rule(protocol, *port, source)));
-    checks.chain(ports).collect()
+/// The rules that open ports, each with its protocol in lower case, to these networks.
+pub(crate) fn wanted_rules<'a>(
+    ports: impl IntoIterator<Item = (&'a str, u16)>,
+    sources: &[IpNet],
+) -> impl Iterator<Item = WantedRule> {
+    let ports = ports.into_iter();
+    ports.flat_map(move |(protocol, port)| {
+        sources.iter().map(move |source| WantedRule {
+            protocol: protocol.to_owned(),
+            port,
+            source: source.trunc(),
+        })
+    })
 }
 
-/// What makes a group's rules the wanted ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct RuleChanges<'a> {
-    /// To be created.
-    pub(crate) missing: Vec<&'a WantedRule>,
-    /// To be deleted after that.
-    pub(crate) surplus: Vec<&'a SecurityGroupRule>,
-}
-
-/// Compares the wanted rules with those that are there.
+/// Compares the wanted rules with those of a group.
 ///
 /// The two rules that let everything out, which every new group has, are left as they are found: their removal would cut
 /// off a port that has no other group.
-pub(crate) fn changes<'a>(
-    wanted: &'a BTreeSet<WantedRule>,
-    there: &'a [SecurityGroupRule],
-) -> RuleChanges<'a> {
-    let mut missing: BTreeSet<&WantedRule> = wanted.iter().collect();
+pub(crate) fn changes(wanted: impl Iterator<Item = WantedRule>, there: &SecurityGroup) -> Changes {
+    let mut missing: BTreeSet<WantedRule> = wanted.collect();
     // The first of two equal ones is kept.
-    let surplus = there.iter().filter(|rule| {
+    let surplus = there.rules.iter().filter(|rule| {
         let is_first_of_its_kind = WantedRule::of(rule).is_some_and(|kind| missing.remove(&kind));
         !is_first_of_its_kind && !lets_everything_out(rule)
     });
-    let surplus = surplus.collect();
-    RuleChanges {
-        surplus,
-        missing: missing.into_iter().collect(),
-    }
+    let delete = surplus.map(|rule| GroupChange::DeleteRule {
+        group: there.id.clone(),
+        id: rule.id.clone(),
+        text: in_words(rule),
+    });
+    let closing = delete.collect();
+    let create = missing.iter().map(|rule| GroupChange::CreateRule {
+        new: rule.new_in(&there.id),
+    });
+    let opening = create.collect();
+    Changes { opening, closing }
+}
+
+fn in_words(rule: &SecurityGroupRule) -> String {
+    format!(
+        "{} {} {} from {}",
+        rule.direction,
+        rule.protocol.as_deref().unwrap_or("any"),
+        rule.port_range_min
+            .map_or_else(|| "any".to_owned(), |port| port.to_string()),
+        rule.remote_ip_prefix.as_deref().unwrap_or("anywhere")
+    )
 }
 
 fn lets_everything_out(rule: &SecurityGroupRule) -> bool {
@@ -155,24 +147,19 @@ fn protocol_name(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn every_port_is_opened_to_the_networks_of_the_members() {
         let networks = nets(&["10.0.0.0/24", "2001:db8::/64"]);
-        let opened = Opened {
-            node_ports: &[("TCP", 31000), ("UDP", 31001)],
-            health_check: Some(32000),
-            member_networks: &networks,
-            sources: None,
-        };
+        let rules = wanted_rules([("tcp", 31000), ("udp", 31001)], &networks);
         assert_eq!(
-            texts(&wanted_rules(&opened)),
+            texts(&rules.collect::<Vec<_>>()),
             [
                 "tcp 31000 from 10.0.0.0/24",
                 "tcp 31000 from 2001:db8::/64",
-                "tcp 32000 from 10.0.0.0/24",
-                "tcp 32000 from 2001:db8::/64",
                 "udp 31001 from 10.0.0.0/24",
                 "udp 31001 from 2001:db8::/64",
             ]
@@ -181,28 +168,17 @@ mod tests {
 
     #[test]
     fn ranges_of_both_families_get_the_ethertype_of_their_own() {
-        let networks = nets(&["10.0.0.0/24"]);
         let sources = nets(&["192.0.2.7/24", "2001:db8:1::/48"]);
-        let opened = Opened {
-            node_ports: &[("TCP", 31000)],
-            health_check: Some(32000),
-            member_networks: &networks,
-            sources: Some(&sources),
-        };
-        let rules = wanted_rules(&opened);
+        let rules: Vec<WantedRule> = wanted_rules([("tcp", 31000)], &sources).collect();
         assert_eq!(
             texts(&rules),
-            [
-                "tcp 31000 from 192.0.2.0/24",
-                "tcp 31000 from 2001:db8:1::/48",
-                "tcp 32000 from 10.0.0.0/24",
-            ]
+            ["tcp 31000 from 192.0.2.0/24", "tcp 31000 from 2001:db8:1::/48"]
         );
         let types: Vec<EtherType> = rules
             .iter()
             .map(|rule| rule.new_in(&"g".into()).ethertype)
             .collect();
-        assert_eq!(types, [EtherType::Ipv4, EtherType::Ipv6, EtherType::Ipv4]);
+        assert_eq!(types, [EtherType::Ipv4, EtherType::Ipv6]);
     }
 
     #[test]
@@ -227,10 +203,14 @@ mod tests {
                 ..rule("out", "udp", 31000, "10.0.0.0/24")
             },
         ];
-        let changes = changes(&wanted, &there);
-        let missing: Vec<String> = changes.missing.iter().map(|rule| text(rule)).collect();
-        assert_eq!(missing, ["udp 31000 from 10.0.0.0/24"]);
-        let surplus: Vec<&str> = changes.surplus.iter().map(|rule| rule.id.as_str()).collect();
+        let changes = compared(&wanted, &there);
+        let missing = wanted[1].new_in(&"g".into());
+        assert_eq!(changes.opening, [GroupChange::CreateRule { new: missing }]);
+        let id = |change: &GroupChange| match change {
+            GroupChange::DeleteRule { id, .. } => id.to_string(),
+            _ => String::new(),
+        };
+        let surplus: Vec<String> = changes.closing.iter().map(id).collect();
         assert_eq!(surplus, ["again", "port", "source", "range", "group", "out"]);
     }
 
@@ -252,8 +232,8 @@ mod tests {
             out("v6", EtherType::Ipv6),
             rule("wanted", "tcp", 31000, "10.0.0.0/24"),
         ];
-        assert_eq!(changes(&rules, &there), RuleChanges::default());
-        assert_eq!(changes(&rules, &there[2..]), RuleChanges::default());
+        assert_eq!(compared(&rules, &there), Changes::default());
+        assert_eq!(compared(&rules, &there[2..]), Changes::default());
     }
 
     #[test]
@@ -264,15 +244,22 @@ mod tests {
             remote_ip_prefix: None,
             ..open.clone()
         };
-        assert_eq!(changes(&wanted, &[open]), RuleChanges::default());
-        assert_eq!(changes(&wanted, &[without]), RuleChanges::default());
+        assert_eq!(compared(&wanted, &[open]), Changes::default());
+        assert_eq!(compared(&wanted, &[without]), Changes::default());
     }
 
     fn nets(texts: &[&str]) -> Vec<IpNet> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    fn wanted(rules: &[(&str, u16, &str)]) -> BTreeSet<WantedRule> {
+    fn compared(wanted: &[WantedRule], there: &[SecurityGroupRule]) -> Changes {
+        let group = json!({ "id": "g", "security_group_rules": [] });
+        let mut group: SecurityGroup = serde_json::from_value(group).unwrap();
+        group.rules = there.to_vec();
+        changes(wanted.iter().cloned(), &group)
+    }
+
+    fn wanted(rules: &[(&str, u16, &str)]) -> Vec<WantedRule> {
         let rule = |(protocol, port, source): &(&str, u16, &str)| WantedRule {
             protocol: (*protocol).to_owned(),
             port: *port,
@@ -295,11 +282,8 @@ mod tests {
         }
     }
 
-    fn text(rule: &WantedRule) -> String {
-        format!("{} {} from {}", rule.protocol, rule.port, rule.source)
-    }
-
-    fn texts(rules: &BTreeSet<WantedRule>) -> Vec<String> {
+    fn texts(rules: &[WantedRule]) -> Vec<String> {
+        let text = |rule: &WantedRule| format!("{} {} from {}", rule.protocol, rule.port, rule.source);
         rules.iter().map(text).collect()
     }
 }

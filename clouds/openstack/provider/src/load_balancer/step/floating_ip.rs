@@ -1,13 +1,16 @@
 //! Writes to floating IPs.
 
-use bowline_openstack_client::{FloatingIpId, NewFloatingIp, PortId};
+use bowline_openstack_client::{FloatingIp, FloatingIpId, NewFloatingIp, PortId, SubnetId};
 use bowline_plan::{Impact, Lane};
 
 /// A write to a floating IP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FloatingIpChange {
-    /// Creates one on a port: from the first of these places that has an address left.
-    Create { attempts: Vec<NewFloatingIp> },
+    /// Creates one on a port; from the first of the other subnets that has an address left, if its own has none.
+    Create {
+        new: NewFloatingIp,
+        other_subnets: Vec<SubnetId>,
+    },
     /// Leads one to a port; `None` leads it nowhere.
     Attach {
         id: FloatingIpId,
@@ -23,13 +26,25 @@ pub(crate) enum FloatingIpChange {
 }
 
 impl FloatingIpChange {
+    pub(crate) fn attach(there: &FloatingIp, port: Option<PortId>, fixed: Option<String>) -> Self {
+        Self::Attach {
+            id: there.id.clone(),
+            address: there.floating_ip_address.clone(),
+            port,
+            fixed,
+            revision: there.revision_number,
+        }
+    }
+
+    pub(crate) fn delete(there: &FloatingIp) -> Self {
+        let (id, address) = (there.id.clone(), there.floating_ip_address.clone());
+        Self::Delete { id, address }
+    }
+
     /// The port that a floating IP is to lead to, and which address of it.
     pub(crate) fn place(&self) -> Option<(&PortId, Option<&str>)> {
         let (port, fixed) = match self {
-            Self::Create { attempts } => {
-                let first = attempts.first()?;
-                (&first.port_id, &first.fixed_ip_address)
-            }
+            Self::Create { new, .. } => (&new.port_id, &new.fixed_ip_address),
             Self::Attach { port, fixed, .. } => (port, fixed),
             Self::Delete { .. } => return None,
         };
@@ -38,11 +53,7 @@ impl FloatingIpChange {
 
     pub(super) fn label(&self) -> String {
         match self {
-            Self::Create { attempts } => {
-                let first = attempts.first();
-                let network = first.map_or("", |first| first.floating_network_id.as_str());
-                format!("create-floating-ip({network})")
-            }
+            Self::Create { new, .. } => format!("create-floating-ip({})", new.floating_network_id),
             Self::Attach {
                 address,
                 port: Some(port),
@@ -71,11 +82,7 @@ impl FloatingIpChange {
         let port = |id: &PortId| Lane::new(format!("openstack/floating-port/{id}"));
         let floating = |id: &FloatingIpId| Lane::new(format!("openstack/floating-ip/{id}"));
         match self {
-            Self::Create { attempts } => attempts
-                .iter()
-                .take(1)
-                .filter_map(|new| new.port_id.as_ref().map(port))
-                .collect(),
+            Self::Create { new, .. } => new.port_id.iter().map(port).collect(),
             Self::Attach { id, port: to, .. } => {
                 [floating(id)].into_iter().chain(to.as_ref().map(port)).collect()
             }

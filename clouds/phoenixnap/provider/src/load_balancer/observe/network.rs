@@ -8,7 +8,7 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{Class, Client, NetworkBlock, PublicNetwork};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -263,12 +263,11 @@ impl Facts {
     fn full_for(&self, service: &ServiceKey, places: &[Place]) -> Option<Refusal> {
         let id = &self.id;
         if let Some((block, (words, _))) = lock(&self.refused).iter().next() {
-            let text = format!(
-                "public network {id} has refused IP block {block} and takes no more, so none is bought for service {service}: {words}"
+            let refusal = refusal!(
+                "public network {id} has refused IP block {block} and takes no more, so none is bought for service {service}: {words}";
+                "look at the network in the portal, or delete a service that is not needed; a block is bought when the network has taken that one, or that one is given back"
             );
-            return Some(Refusal::new(text).of_limit(true).with_remedy(
-                "look at the network in the portal, or delete a service that is not needed; a block is bought when the network has taken that one, or that one is given back",
-            ));
+            return Some(refusal.of_limit(true));
         }
         let network = &self.known()?.network;
         let shown = others(network, "");
@@ -283,10 +282,11 @@ impl Facts {
                 1 => ", 1 more is reserved for another service,".to_owned(),
                 _ => format!(", {coming} more are reserved for other services,"),
             };
-            let text = format!(
-                "public network {id} has {shown} IP blocks on it{reserved} and takes no more, so none is bought for service {service}"
+            let refusal = refusal!(
+                "public network {id} has {shown} IP blocks on it{reserved} and takes no more, so none is bought for service {service}";
+                "delete a service that is not needed; the block is bought as soon as another one has left the network"
             );
-            Refusal::new(text).of_limit(true).with_remedy("delete a service that is not needed; the block is bought as soon as another one has left the network")
+            refusal.of_limit(true)
         })
     }
 

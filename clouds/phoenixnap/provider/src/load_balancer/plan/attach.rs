@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan};
 use bowline_phoenixnap_client::IpBlock;
-use bowline_plan::{Answer, Note, Plan, Refusal};
+use bowline_plan::{Answer, Note, Plan, Refusal, refusal};
 
 use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::Claim;
@@ -52,12 +52,10 @@ fn with_block(
         }
         (Some(field), _) if blocks::contains(block, field) => field,
         (Some(field), _) => {
-            return Answer::Refused(
-                Refusal::new(format!(
-                    "spec.loadBalancerIP {field} is outside of {cidr}, the IP block {id} of service {key}"
-                ))
-                .with_remedy("clear the field, or set it to an address of the block"),
-            );
+            return Answer::Refused(refusal!(
+                "spec.loadBalancerIP {field} is outside of {cidr}, the IP block {id} of service {key}";
+                "clear the field, or set it to an address of the block"
+            ));
         }
         (None, Some(third)) => third.into(),
         (None, None) => {

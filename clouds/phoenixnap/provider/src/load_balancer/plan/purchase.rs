@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, facts};
 use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
-use bowline_plan::{Answer, Plan, Refusal};
+use bowline_plan::{Answer, Plan, Refusal, refusal};
 use jiff::Timestamp;
 
 use crate::load_balancer::claim::{self, Claim};
@@ -37,19 +37,21 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Re
     let of_block = format!("spec.loadBalancerIP {address} is an address of IP block {id} ({cidr})");
     match evidence::service_of(block) {
         _ if evidence::is_marked(block) => {
-            Refusal::new(format!("{of_block}, which has the tag `delete` and is given back")).with_remedy(format!(
+            refusal!(
+                "{of_block}, which has the tag `delete` and is given back";
                 "remove the tag if service {key} is to keep the address; else clear the field, and another block is bought"
-            ))
+            )
         }
         Some(other) if other != *key => {
-            Refusal::new(format!("{of_block}, which has the tags of service {other}"))
-                .with_remedy("clear the field, and an address is allocated")
+            refusal!(
+                "{of_block}, which has the tags of service {other}";
+                "clear the field, and an address is allocated"
+            )
         }
-        _ => Refusal::new(format!("{of_block}, which does not have the tags of service {key} any more")).with_remedy(
-            format!(
-                "put the tags serviceNamespace={} and serviceName={} back on the block; if the field were cleared, another block would be bought",
-                key.namespace, key.name
-            ),
+        _ => refusal!(
+            "{of_block}, which does not have the tags of service {key} any more";
+            "put the tags serviceNamespace={} and serviceName={} back on the block; if the field were cleared, another block would be bought",
+            key.namespace, key.name
         ),
     }
 }
@@ -63,15 +65,16 @@ fn is_served(wanted: &Wanted) -> bool {
 fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a str, Refusal> {
     let key = &wanted.identity.key;
     if wanted.families == Families::Ipv6 {
-        let text = format!("service {key} asks for IPv6 only, which is not supported: IP blocks are IPv4");
-        return Err(Refusal::new(text).with_remedy("add IPv4 to spec.ipFamilies"));
+        return Err(refusal!(
+            "service {key} asks for IPv6 only, which is not supported: IP blocks are IPv4";
+            "add IPv4 to spec.ipFamilies"
+        ));
     }
     let Some(location) = &wanted.location else {
-        let text = format!("no location is known to buy an IP block for service {key} in");
-        return Err(Refusal::new(text).with_remedy(format!(
-            "set PNAP_LOCATION, or the annotation {} of the service",
-            wanted.location_annotation
-        )));
+        return Err(refusal!(
+            "no location is known to buy an IP block for service {key} in";
+            "set PNAP_LOCATION, or the annotation {} of the service", wanted.location_annotation
+        ));
     };
     let nothing = |why: &str| {
         Refusal::new(format!(

@@ -1,6 +1,6 @@
 //! The address of a balancer that has none yet, or that shall have another one.
 
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 use jiff::Timestamp;
 
 use crate::load_balancer::claim::{AnyAddress, Claimed, is_fresh};
@@ -51,9 +51,11 @@ pub(super) fn requested_address(
     let found = plan.observed.looked_up(ip)?;
     let [address] = found else {
         let count = found.len();
-        let refusal = Refusal::new(format!("could not find IP address {ip}. Found {count} addresses"));
-        let remedy = "ask for a public IP address of the zone, or for none";
-        return Err(refusal.with_remedy(remedy).into());
+        let reason = refusal!(
+            "could not find IP address {ip}. Found {count} addresses";
+            "ask for a public IP address of the zone, or for none"
+        );
+        return Err(reason.into());
     };
     let AddressRef { id, .. } = &address.address;
     let now = plan.now();

@@ -10,7 +10,7 @@ use crate::load_balancer::observe::view::View;
 use crate::load_balancer::step::FloatingIpChange;
 use crate::load_balancer::subnets::floating::{self, FloatingError, WantedSubnet};
 
-/// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
+/// The creation of a floating IP; `None` if there is no network that it could come from.
 pub(super) fn creation(
     wanted: &Wanted,
     observed: &View<'_>,
@@ -43,24 +43,18 @@ pub(super) fn creation(
         (WantedSubnet::Matching(_), Some(_)) => &WantedSubnet::Any,
         (subnet, _) => subnet,
     };
-    let chosen = floating::check(subnet, network, subnets)?;
-    let from = |subnet_id| NewFloatingIp {
+    let chosen = floating::check(subnet, network, subnets)?.into_iter();
+    let mut chosen = chosen.map(|subnet| subnet.id.clone());
+    let new = NewFloatingIp {
         floating_network_id: network.clone(),
         port_id: balancer.and_then(|balancer| balancer.vip_port_id.clone()),
         fixed_ip_address: balancer.and_then(fixed_address),
-        subnet_id,
+        subnet_id: chosen.next(),
         floating_ip_address: wanted.address.clone(),
         description: names::floating_ip_description(&wanted.identity.cluster, &wanted.identity.service),
     };
-    let attempts = if chosen.is_empty() {
-        vec![from(None)]
-    } else {
-        chosen
-            .into_iter()
-            .map(|subnet| from(Some(subnet.id.clone())))
-            .collect()
-    };
-    Ok(Some(FloatingIpChange::Create { attempts }))
+    let other_subnets = chosen.collect();
+    Ok(Some(FloatingIpChange::Create { new, other_subnets }))
 }
 
 /// Why no floating IP can be made, and which setting to correct.

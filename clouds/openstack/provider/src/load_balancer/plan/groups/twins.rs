@@ -4,7 +4,7 @@
 //! stopped meanwhile makes another one. A person can make one too.
 
 use bowline_openstack_client::{SecurityGroup, SecurityGroupId};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, refusal};
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names;
@@ -63,10 +63,8 @@ fn rank<'a>(seen: &View<'_>, group: &'a SecurityGroup) -> (bool, Option<&'a str>
 
 fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
     let ids: Vec<&str> = several.iter().map(|there| there.id.as_str()).collect();
-    Refusal::new(format!(
-        "multiple security groups of Service {} found where only one expected: {}",
-        identity.service,
-        ids.join(", ")
-    ))
-    .with_remedy("delete those that no port has")
+    refusal!(
+        "multiple security groups of Service {} found where only one expected: {}", identity.service, ids.join(", ");
+        "delete those that no port has"
+    )
 }

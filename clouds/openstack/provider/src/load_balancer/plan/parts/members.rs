@@ -1,9 +1,9 @@
 //! The members of a pool: one list that replaces them all, or one write each where the load balancer's provider needs that.
 
 use bowline_cloud_provider::spelling;
-use bowline_openstack_client::{Member, MemberSettings, MemberUpdate, NewMember, Pool, ProvisioningStatus};
+use bowline_openstack_client::{Member, MemberSettings, NewMember, Pool};
 
-use super::PartsPlan;
+use super::{PartsPlan, is_error};
 use crate::load_balancer::members::is_at;
 use crate::load_balancer::memory::PartRefusals as _;
 use crate::load_balancer::names;
@@ -54,17 +54,10 @@ impl PartsPlan<'_> {
             return Vec::new();
         };
         let mut failed = there.iter();
-        let failed = failed.find(|member| member.provisioning_status == ProvisioningStatus::Error);
+        let failed = failed.find(|member| is_error(&member.provisioning_status));
         let again = |failed: &Member| {
             let write = || match self.identity.options.is_serial {
-                true => PartChange::UpdateMember {
-                    pool: pool.id.clone(),
-                    id: failed.id.clone(),
-                    update: MemberUpdate {
-                        name: failed.name.clone(),
-                        monitor_port: failed.monitor_port,
-                    },
-                },
+                true => PartChange::update_member(pool, failed, &failed.name, failed.monitor_port),
                 false => PartChange::SetMembers {
                     pool: pool.id.clone(),
                     name: pool.name.clone(),
@@ -137,14 +130,8 @@ impl PartsPlan<'_> {
             pool: pool.id.clone(),
             new: new.clone(),
         });
-        let probed_elsewhere = probed_elsewhere.map(|(there, wanted)| PartChange::UpdateMember {
-            pool: pool.id.clone(),
-            id: there.id.clone(),
-            update: MemberUpdate {
-                name: wanted.name.clone(),
-                monitor_port: wanted.monitor_port,
-            },
-        });
+        let probed_elsewhere = probed_elsewhere
+            .map(|(there, wanted)| PartChange::update_member(pool, there, &wanted.name, wanted.monitor_port));
         let surplus = surplus.map(|there| PartChange::RemoveMember {
             pool: pool.id.clone(),
             id: there.id.clone(),
@@ -155,11 +142,8 @@ impl PartsPlan<'_> {
 
     /// Whether the monitor of a pool is there already, and of the type that it shall have.
     fn has_monitor(&self, port: &DesiredPort, pool: &Pool) -> bool {
-        let monitors = self.there.monitors.as_ref();
-        let there = pool.healthmonitor_id.as_ref().and_then(|id| monitors?.get(id));
-        there
-            .zip(port.monitor.as_ref())
-            .is_some_and(|(there, wanted)| there.kind == wanted.kind)
+        let both = self.there.monitor_of(pool).zip(port.monitor.as_ref());
+        both.is_some_and(|(there, wanted)| there.kind == wanted.kind)
     }
 
     /// The list that replaces the members, if they are not as they shall be.

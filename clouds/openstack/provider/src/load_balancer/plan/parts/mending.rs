@@ -4,7 +4,7 @@ use bowline_openstack_client::{Monitor, Pool, PoolUpdate, ProvisioningStatus};
 
 use super::{PartsPlan, has_failed};
 use crate::load_balancer::memory::PartRefusals as _;
-use crate::load_balancer::step::{PartChange, delete_pool};
+use crate::load_balancer::step::PartChange;
 
 impl PartsPlan<'_> {
     /// A write of a part as it is, if it failed and stays so: Octavia notes what is asked for before it puts it in place, and any write
@@ -27,20 +27,19 @@ impl PartsPlan<'_> {
         let is_read = !self.there.unread.members.contains_key(&pool.id);
         let may_go = is_empty && is_read && self.own.stuck.contains(pool.id.as_str());
         match may_go && self.refusals.of_deletion(&pool.id).is_none() {
-            true => Some(delete_pool(pool)),
+            true => Some(PartChange::delete_pool(pool)),
             false => self.touch(pool),
         }
     }
 
     /// A write of a pool that failed, which makes Octavia put all of it in place.
     pub(super) fn touch(&self, pool: &Pool) -> Option<PartChange> {
-        self.once_more(pool.id.as_str(), has_failed(pool), || PartChange::UpdatePool {
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-            update: PoolUpdate {
+        self.once_more(pool.id.as_str(), has_failed(pool), || {
+            let update = PoolUpdate {
                 name: Some(pool.name.clone()),
                 ..PoolUpdate::default()
-            },
+            };
+            PartChange::update_pool(pool, update)
         })
     }
 
