@@ -96,7 +96,9 @@ mod tests {
         }
         assert_eq!(load(Some(&file), Some(&[])).len(), 2);
         assert_eq!(load(Some(&file), Some(std::slice::from_ref(&one))).len(), 3);
-        assert_eq!(load(Some(&file), Some(&[one, two])).len(), 4);
+        assert_eq!(load(Some(&file), Some(&[one.clone(), two])).len(), 4);
+        std::fs::copy(&file, one.join("all.pem")).unwrap();
+        assert_eq!(load(Some(&file), Some(&[one])).len(), 3, "each is kept once");
     }
 
     #[test]

@@ -23,8 +23,8 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 const IDLE: Duration = Duration::from_secs(90);
 
 /// What one connection buffers of an answer at most, in bytes; also the longest head of an answer. Left to itself a buffer
-/// that once saw a long list grows to 400 KiB and stays so for as long as the connection.
-const READ_BUFFER: usize = 32 * 1024;
+/// that once saw a long list grows to 400 KiB and stays so for as long as the connection. TLS hands over no more at a time.
+const READ_BUFFER: usize = 16 * 1024;
 
 /// Makes sockets; several addresses of a host share `limit`, so that a dead one does not use it up.
 #[must_use]

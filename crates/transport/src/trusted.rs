@@ -26,12 +26,15 @@ pub struct Authorities {
 }
 
 impl Authorities {
-    /// Trusts these, too. One that cannot be read is passed over, as Go does.
+    /// Trusts these, too. One that cannot be read is passed over, as Go does, and one that is there already is kept once:
+    /// a system's directory repeats its file.
     pub fn add(&mut self, certificates: &[CertificateDer<'static>]) {
         let mut store = RootCertStore::empty();
         for certificate in certificates {
-            if store.add(certificate.clone()).is_ok() {
-                self.sums.extend(sum(certificate));
+            let sum = sum(certificate);
+            let is_known = sum.is_some_and(|sum| self.sums.contains(&sum));
+            if !is_known && store.add(certificate.clone()).is_ok() {
+                self.sums.extend(sum);
             }
         }
         self.add_anchors(&store.roots);
