@@ -19,7 +19,7 @@ mod words;
 
 pub use self::compute::{Flavor, Server, ServerAddress, ServerFlavor};
 pub(crate) use self::envelope::{One, PER_PAGE, Page, Resource, Wrapped};
-pub use self::floating_ip::{FloatingIp, FloatingIpFilter, NewFloatingIp};
+pub use self::floating_ip::{FloatingIp, NewFloatingIp};
 pub use self::ids::{
     FlavorId, FloatingIpId, ListenerId, LoadBalancerId, MemberId, MonitorId, NetworkId, PoolId, PortId,
     RouterId, SecurityGroupId, SecurityGroupRuleId, ServerId, SubnetId,
@@ -29,7 +29,7 @@ pub use self::load_balancer::{
     AdditionalVip, ApiVersion, LoadBalancer, LoadBalancerUpdate, NewAdditionalVip, NewLoadBalancer, Reference,
 };
 pub use self::monitor::{Monitor, MonitorUpdate, NewMonitor, NewMonitorHttp};
-pub use self::network::{Extension, Network, Router, RouterRoute, Subnet, SubnetFilter};
+pub use self::network::{Extension, Network, Router, RouterRoute, Subnet};
 pub use self::pool::{
     Member, MemberSettings, MemberUpdate, NewMember, NewPool, Pool, PoolUpdate, SessionPersistence,
 };

@@ -47,28 +47,6 @@ impl Resource for FloatingIp {
     }
 }
 
-/// Which floating IPs are asked for; all conditions hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FloatingIpFilter<'a> {
-    /// Those that lead to this port.
-    pub port_id: Option<&'a PortId>,
-    /// The one with this address.
-    pub address: Option<&'a str>,
-}
-
-impl FloatingIpFilter<'_> {
-    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
-        let conditions = [
-            ("port_id", self.port_id.map(ToString::to_string)),
-            ("floating_ip_address", self.address.map(str::to_owned)),
-        ];
-        conditions
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
-    }
-}
-
 /// A floating IP to be created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewFloatingIp {

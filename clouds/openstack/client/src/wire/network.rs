@@ -76,38 +76,6 @@ impl Resource for Subnet {
     }
 }
 
-/// Which subnets are asked for; all conditions hold. Tags are joined as they stand: none may hold a comma.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SubnetFilter<'a> {
-    /// Those of this network.
-    pub network_id: Option<&'a NetworkId>,
-    /// Those that have all of these tags.
-    pub tags: &'a [String],
-    /// Those that have at least one of these tags.
-    pub tags_any: &'a [String],
-    /// Those that do not have all of these tags.
-    pub not_tags: &'a [String],
-    /// Those that have none of these tags.
-    pub not_tags_any: &'a [String],
-}
-
-impl SubnetFilter<'_> {
-    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
-        let network = self.network_id.map(|id| ("network_id", id.to_string()));
-        let tags = [
-            ("tags", self.tags),
-            ("tags-any", self.tags_any),
-            ("not-tags", self.not_tags),
-            ("not-tags-any", self.not_tags_any),
-        ];
-        let tags = tags.into_iter().filter(|(_, tags)| !tags.is_empty());
-        network
-            .into_iter()
-            .chain(tags.map(|(name, tags)| (name, tags.join(","))))
-            .collect()
-    }
-}
-
 /// A router.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Router {

@@ -96,8 +96,6 @@ pub struct SubPort {
 pub struct PortFilter<'a> {
     /// Those of this server or router.
     pub device_id: Option<&'a str>,
-    /// Those that have this security group.
-    pub security_group: Option<&'a SecurityGroupId>,
     /// Those that have this address.
     pub address: Option<&'a str>,
     /// Those of this network.
@@ -108,7 +106,6 @@ impl PortFilter<'_> {
     pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
         let conditions = [
             ("device_id", self.device_id.map(str::to_owned)),
-            ("security_groups", self.security_group.map(ToString::to_string)),
             (
                 "fixed_ips",
                 self.address.map(|address| format!("ip_address={address}")),

@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::evidence::Traces;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use bowline_cloud_provider::{CloudError, ServiceKey, facts};
-use bowline_openstack_client::{
-    Client, FloatingIp, FloatingIpFilter, LoadBalancer, Pool, ProvisioningStatus, SecurityGroup,
-};
+use bowline_openstack_client::{Client, FloatingIp, LoadBalancer, Pool, ProvisioningStatus, SecurityGroup};
 use futures::try_join;
 use jiff::Timestamp;
 
@@ -31,12 +29,11 @@ pub(crate) async fn marked(
     options: &LoadBalancerOptions,
     facts: &OrphanFacts,
 ) -> Result<Vec<Found>, CloudError> {
-    let filter = FloatingIpFilter::default();
     let (balancers, pools, floating_ips, groups) = try_join!(
-        client.load_balancers(None),
-        client.pools(None),
-        client.floating_ips(&filter),
-        client.security_groups(None),
+        client.load_balancers(),
+        client.pools(),
+        client.floating_ips(),
+        client.security_groups(),
     )?;
     let project = Project {
         balancers,
