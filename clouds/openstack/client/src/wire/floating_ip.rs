@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::or_default;
 use serde::{Deserialize, Serialize};
 
-use super::{FloatingIpId, NetworkId, PortId, Resource, RouterId, SubnetId};
+use super::{FloatingIpId, NetworkId, PortId, RouterId, SubnetId};
 
 /// A floating IP.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -36,15 +36,6 @@ pub struct FloatingIp {
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]
     pub revision_number: Option<u64>,
-}
-
-impl Resource for FloatingIp {
-    const ONE: &'static str = "floatingip";
-    const MANY: &'static str = "floatingips";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A floating IP to be created.

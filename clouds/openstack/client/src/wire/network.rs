@@ -3,22 +3,13 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkId, Resource, RouterId, SubnetId};
+use super::{NetworkId, RouterId, SubnetId};
 
 /// A part of the API that not every cloud has.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Extension {
     /// Its short name, e.g. `extraroute-atomic`.
     pub alias: String,
-}
-
-impl Resource for Extension {
-    const ONE: &'static str = "extension";
-    const MANY: &'static str = "extensions";
-
-    fn id(&self) -> &str {
-        &self.alias
-    }
 }
 
 /// A network.
@@ -35,15 +26,6 @@ pub struct Network {
     /// Whether it leads outside, so that floating IPs come from it.
     #[serde(rename = "router:external", default, deserialize_with = "or_default")]
     pub is_external: bool,
-}
-
-impl Resource for Network {
-    const ONE: &'static str = "network";
-    const MANY: &'static str = "networks";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A subnet of a network.
@@ -67,15 +49,6 @@ pub struct Subnet {
     pub tags: Vec<String>,
 }
 
-impl Resource for Subnet {
-    const ONE: &'static str = "subnet";
-    const MANY: &'static str = "subnets";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-}
-
 /// A router.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Router {
@@ -90,15 +63,6 @@ pub struct Router {
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]
     pub revision_number: Option<u64>,
-}
-
-impl Resource for Router {
-    const ONE: &'static str = "router";
-    const MANY: &'static str = "routers";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A static route of a router.

@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkId, PER_PAGE, PortId, PortStatus, Resource, SecurityGroupId, SubnetId};
+use super::{NetworkId, PER_PAGE, PortId, PortStatus, SecurityGroupId, SubnetId};
 
 /// A port of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -46,15 +46,6 @@ pub struct Port {
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]
     pub revision_number: Option<u64>,
-}
-
-impl Resource for Port {
-    const ONE: &'static str = "port";
-    const MANY: &'static str = "ports";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// An address of a port.
