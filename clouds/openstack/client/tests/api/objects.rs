@@ -45,13 +45,13 @@ async fn recorded_objects_of_neutron_are_read() {
     assert_eq!(router.routes[0].nexthop, "10.0.0.248");
     let networks = client.networks().await.unwrap();
     assert_eq!(networks.iter().filter(|network| network.is_external).count(), 1);
-    let subnets = client.subnets(&Default::default()).await.unwrap();
+    let subnets = client.subnets().await.unwrap();
     assert!(
         subnets
             .iter()
             .all(|subnet| subnet.ip_version == 4 || subnet.ip_version == 6)
     );
-    let floating_ips = client.floating_ips(&Default::default()).await.unwrap();
+    let floating_ips = client.floating_ips().await.unwrap();
     assert_eq!(floating_ips[0].floating_ip_address, "198.51.100.11");
     let groups = client.security_groups().await.unwrap();
     assert_eq!(groups[0].name, "lb-sg-uid-default-web");
