@@ -81,6 +81,17 @@ pub struct Ailment {
 }
 
 impl Ailment {
+    /// What is not so of each load balancer while it is made.
+    #[must_use]
+    pub fn new(text: String, is_total: bool, remedy: &'static str) -> Self {
+        Self {
+            text,
+            is_total,
+            remedy,
+            is_of_making: false,
+        }
+    }
+
     /// A part leads nowhere, because what is behind it is gone.
     #[must_use]
     pub fn leads_nowhere(text: String) -> Self {
@@ -112,15 +123,9 @@ impl Ailment {
     #[must_use]
     pub fn of_members(pool: &str, down: &[String], of: usize) -> Option<Self> {
         let count = down.len();
-        (count > 0).then(|| Self {
-            text: format!(
-                "pool {pool}: {count} of {of} members do not answer: {}",
-                down.join(", ")
-            ),
-            is_total: count == of,
-            remedy: "",
-            is_of_making: false,
-        })
+        let names = down.join(", ");
+        let text = format!("pool {pool}: {count} of {of} members do not answer: {names}");
+        (count > 0).then(|| Self::new(text, count == of, ""))
     }
 }
 

@@ -209,38 +209,25 @@ impl Reconciler for Balancers {
             }
         };
         let mut all: Vec<Ailment> = observed.pools.iter().filter_map(of_pool).collect();
-        let balancer = observed
-            .balancers
-            .iter()
-            .find(|it| Some(&it.uuid) == observed.pools_of.as_ref());
         // Without a monitor nobody tells which member it is.
-        if let (true, Some(balancer)) = (all.is_empty(), balancer) {
-            let (word, is_total) = match balancer.status {
-                LoadBalancerStatus::Error => ("error", true),
-                LoadBalancerStatus::Degraded => ("degraded", false),
+        if let (true, Some(balancer)) = (all.is_empty(), used(observed)) {
+            let (word, is_total, remedy) = match balancer.status {
+                LoadBalancerStatus::Error => ("error", true, REPAIR),
+                LoadBalancerStatus::Degraded => ("degraded", false, ""),
                 _ => return all,
             };
-            all.push(Ailment {
-                text: format!(
-                    "load balancer {}: its status at cloudscale.ch is {word}",
-                    balancer.name
-                ),
-                is_total,
-                remedy: match is_total {
-                    true => "whoever owns the project looks at the load balancer at cloudscale.ch, and asks the cloud's support to repair it; or deletes it, so that the manager makes another one: that has another address, unless the Service asks for this one by a floating IP or by VIP addresses, and clients have to follow",
-                    false => "",
-                },
-                is_of_making: false,
-            });
+            let text = format!(
+                "load balancer {}: its status at cloudscale.ch is {word}",
+                balancer.name
+            );
+            all.push(Ailment::new(text, is_total, remedy));
         }
         all
     }
 
     fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
-        let mut balancers = observed.balancers.iter();
-        let balancer = balancers.find(|it| Some(&it.uuid) == observed.pools_of.as_ref());
         let mut shown = Shown {
-            zone: balancer.map(|it| it.zone.slug.to_string()),
+            zone: used(observed).map(|it| it.zone.slug.to_string()),
             members: Vec::new(),
         };
         for it in &observed.pools {
@@ -335,6 +322,15 @@ impl LoadBalancer for Balancers {
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         facts::annotation(service, NODE_SELECTOR.key).is_some_and(|selector| !selector.trim().is_empty())
     }
+}
+
+/// What to do about a load balancer that failed.
+const REPAIR: &str = "whoever owns the project looks at the load balancer at cloudscale.ch, and asks the cloud's support to repair it; or deletes it, so that the manager makes another one: that has another address, unless the Service asks for this one by a floating IP or by VIP addresses, and clients have to follow";
+
+/// The load balancer that the Service uses.
+fn used(observed: &Observed) -> Option<&bowline_cloudscale_client::LoadBalancer> {
+    let mut balancers = observed.balancers.iter();
+    balancers.find(|it| Some(&it.uuid) == observed.pools_of.as_ref())
 }
 
 /// The Node behind a member; where none has its address, the member's own name, which is address and port.

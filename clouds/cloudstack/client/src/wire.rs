@@ -18,6 +18,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::paging::Listed;
+
 pub use self::acl::{NetworkAcl, NetworkAclList};
 pub use self::address::{Association, PublicIpAddress, PublicIpQuery};
 pub use self::filter::{Filter, NewFilter};
@@ -36,6 +38,32 @@ pub use self::stickiness::{NewStickinessPolicy, StickinessPolicy};
 pub(crate) use self::virtual_machine::Member;
 pub use self::virtual_machine::{Detail, Nic, VirtualMachine, VirtualMachineQuery};
 pub use self::words::{Algorithm, IpState, RuleProtocol, RuleState, VmState};
+
+/// What is listed: the member of the answer that holds the list, and the field that no two of a list have in common.
+macro_rules! listed {
+    ($($kind:ident: $key:literal by $id:ident;)*) => {$(
+        impl Listed for $kind {
+            const KEY: &'static str = $key;
+
+            fn id(&self) -> &str {
+                self.$id.as_str()
+            }
+        }
+    )*};
+}
+
+listed! {
+    FirewallRule: "firewallrule" by id;
+    LoadBalancerRule: "loadbalancerrule" by id;
+    ManagementServer: "managementserver" by id;
+    Network: "network" by id;
+    NetworkAcl: "networkacl" by id;
+    NetworkAclList: "networkacllist" by id;
+    PortForwardingRule: "portforwardingrule" by id;
+    Project: "project" by id;
+    PublicIpAddress: "publicipaddress" by id;
+    VirtualMachine: "virtualmachine" by id;
+}
 
 /// Takes a number, or a text that is one, and anything else for none.
 pub(crate) fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {

@@ -7,7 +7,7 @@ use bowline_openstack_client::{Client, Usage};
 pub(crate) async fn read(client: Client, has_load_balancers: bool) -> Result<Vec<Allowance>, CloudError> {
     let mut all = vec![of_roles(&client.roles().await?)];
     if has_load_balancers {
-        let used = client.load_balancers(None).await?.len();
+        let used = client.load_balancers().await?.len();
         if let Some(most) = client.load_balancer_quota().await? {
             all.push(of_quota(
                 "load balancers",

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
 use bowline_openstack_client::{
-    ApiError, Client, NetworkId, Port, PortFilter, Router, RouterId, RouterRoute, Subnet, SubnetFilter,
+    ApiError, Client, NetworkId, Port, PortFilter, Router, RouterId, RouterRoute, Subnet,
 };
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::try_join;
@@ -121,8 +121,7 @@ impl RouteTable {
         if !changes.iter().any(change::has_choice) {
             return Vec::new();
         }
-        let all = SubnetFilter::default();
-        let Ok((ports, subnets)) = try_join!(self.own_ports(), self.client.subnets(&all)) else {
+        let Ok((ports, subnets)) = try_join!(self.own_ports(), self.client.subnets()) else {
             return Vec::new();
         };
         let of_router = |subnet: &&Subnet| {

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{AclItemId, AclListId, Filter, RuleState, VpcId};
-use crate::paging::Listed;
 
 /// An ACL list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -16,14 +15,6 @@ pub struct NetworkAclList {
     /// The VPC that it belongs to.
     #[serde(default, rename = "vpcid", deserialize_with = "super::id_or_none")]
     pub vpc_id: Option<VpcId>,
-}
-
-impl Listed for NetworkAclList {
-    const KEY: &'static str = "networkacllist";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// An item of an ACL list.
@@ -58,14 +49,6 @@ impl NetworkAcl {
     /// Whether it lets something in.
     pub fn allows_ingress(&self) -> bool {
         self.action.eq_ignore_ascii_case("allow") && self.traffic_type.eq_ignore_ascii_case("ingress")
-    }
-}
-
-impl Listed for NetworkAcl {
-    const KEY: &'static str = "networkacl";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
     }
 }
 

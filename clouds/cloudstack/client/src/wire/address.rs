@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{IpState, NetworkId, PublicIpId, VpcId};
-use crate::paging::Listed;
 use crate::sign::Parameters;
 
 /// A public address.
@@ -42,14 +41,6 @@ impl PublicIpAddress {
     /// Whether nobody has it.
     pub fn is_free(&self) -> bool {
         self.allocated.is_none() && matches!(self.state, IpState::Free | IpState::Other(_))
-    }
-}
-
-impl Listed for PublicIpAddress {
-    const KEY: &'static str = "publicipaddress";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
     }
 }
 

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{Filter, FirewallRuleId, PublicIpId, RuleState};
-use crate::paging::Listed;
 
 /// A firewall rule of a public address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -19,14 +18,6 @@ pub struct FirewallRule {
     /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
     pub state: RuleState,
-}
-
-impl Listed for FirewallRule {
-    const KEY: &'static str = "firewallrule";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{NetworkId, PortForwardingId, PublicIpId};
-use crate::paging::Listed;
 
 /// A port of a public address that leads to one virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -44,14 +43,6 @@ impl PortForwardingRule {
             Some(first) => (first..=last.unwrap_or(first)).contains(&port),
             None => true,
         })
-    }
-}
-
-impl Listed for PortForwardingRule {
-    const KEY: &'static str = "portforwardingrule";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
     }
 }
 

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{AclListId, NetworkId, VpcId};
-use crate::paging::Listed;
 
 /// A network of virtual machines.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -58,14 +57,6 @@ impl Network {
     /// The services that the network offers, in the server's order.
     pub fn services(&self) -> impl Iterator<Item = &str> {
         self.services.iter().map(|service| service.name.as_str())
-    }
-}
-
-impl Listed for Network {
-    const KEY: &'static str = "network";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
     }
 }
 

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, is_or_unsaid, parts};
-use crate::paging::Listed;
 use crate::sign::Parameters;
 
 /// A load balancer rule: one port of a public address.
@@ -48,14 +47,6 @@ impl LoadBalancerRule {
     /// after an update.
     pub fn cidrs(&self) -> impl Iterator<Item = &str> {
         parts(self.cidr_list.as_deref().unwrap_or_default())
-    }
-}
-
-impl Listed for LoadBalancerRule {
-    const KEY: &'static str = "loadbalancerrule";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
     }
 }
 

@@ -3,24 +3,15 @@
 use serde::Deserialize;
 
 use super::ProjectId;
-use crate::paging::Listed;
 
 /// A management server (`listManagementServersMetrics`).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ManagementServer {
     #[serde(default, deserialize_with = "super::or_default")]
-    id: String,
+    pub(crate) id: String,
     /// Its version, e.g. `4.22.0.0` or `4.20.0.0-SNAPSHOT`.
     #[serde(default, deserialize_with = "super::or_default")]
     pub version: String,
-}
-
-impl Listed for ManagementServer {
-    const KEY: &'static str = "managementserver";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 /// What the server can do (`listCapabilities`).
@@ -54,12 +45,4 @@ pub(crate) struct Project {
     pub(crate) id: ProjectId,
     #[serde(default, deserialize_with = "super::or_default")]
     pub(crate) name: String,
-}
-
-impl Listed for Project {
-    const KEY: &'static str = "project";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }

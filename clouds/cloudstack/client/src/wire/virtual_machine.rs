@@ -64,14 +64,6 @@ impl VirtualMachine {
     }
 }
 
-impl Listed for VirtualMachine {
-    const KEY: &'static str = "virtualmachine";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-}
-
 /// A virtual machine as a member of a load balancer rule.
 #[derive(Deserialize)]
 #[serde(transparent)]

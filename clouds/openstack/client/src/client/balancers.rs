@@ -35,15 +35,14 @@ impl Client {
         .await
     }
 
-    /// The load balancers of the project, all or those with a name. To an administrator Octavia shows those of all projects:
+    /// All load balancers of the project. To an administrator Octavia shows those of all projects:
     /// what is another project's is nobody's duplicate, and is not asked for.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
-    pub async fn load_balancers(&self, name: Option<&str>) -> Result<Vec<LoadBalancer>, ApiError> {
-        let mut query = self.session.ticket().await?.of_project();
-        query.extend(name.map(|name| ("name", name.to_owned())));
+    pub async fn load_balancers(&self) -> Result<Vec<LoadBalancer>, ApiError> {
+        let query = self.session.ticket().await?.of_project();
         let call = read(operation::LOAD_BALANCERS_LIST, &[]);
         let mut balancers: Vec<LoadBalancer> = self.list(call, &in_pages(query)).await?;
         let ticket = self.session.ticket().await?;

@@ -7,9 +7,8 @@ use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation::{self, Operation};
 use crate::wire::{
-    Extension, FloatingIp, FloatingIpFilter, FloatingIpId, Network, NetworkId, NetworkQuota, NewFloatingIp,
-    Port, PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter,
-    Usage, Wrapped,
+    Extension, FloatingIp, FloatingIpId, Network, NetworkId, NetworkQuota, NewFloatingIp, Port, PortFilter,
+    PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, Usage, Wrapped,
 };
 
 const IF_MATCH: HeaderName = HeaderName::from_static("if-match");
@@ -52,14 +51,14 @@ impl Client {
         self.one(read(operation::NETWORKS_GET, &[id.as_str()])).await
     }
 
-    /// The subnets that fulfil all conditions.
+    /// All subnets that the project sees.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
-    pub async fn subnets(&self, filter: &SubnetFilter<'_>) -> Result<Vec<Subnet>, ApiError> {
+    pub async fn subnets(&self) -> Result<Vec<Subnet>, ApiError> {
         let call = read(operation::SUBNETS_LIST, &[]);
-        self.list(call, &in_pages(filter.query())).await
+        self.list(call, &in_pages(Vec::new())).await
     }
 
     /// The ports that fulfil all conditions; without one, all that the project sees. To an administrator Neutron shows those of all
@@ -200,16 +199,32 @@ impl Client {
         Ok(details.and_then(|details| details.floatingip))
     }
 
-    /// The floating IPs that fulfil all conditions; without one, all of the project. To an administrator Neutron shows those of
-    /// all projects. Another project's is marked as [foreign](FloatingIp::is_foreign): it may take an address or a port, and what
-    /// is written on it speaks of no Service here, and is left out.
+    /// All floating IPs of the project. To an administrator Neutron shows those of all projects. Another project's is marked as
+    /// [foreign](FloatingIp::is_foreign): it may take an address or a port, and what is written on it speaks of no Service here, and is
+    /// left out.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
-    pub async fn floating_ips(&self, filter: &FloatingIpFilter<'_>) -> Result<Vec<FloatingIp>, ApiError> {
+    pub async fn floating_ips(&self) -> Result<Vec<FloatingIp>, ApiError> {
+        self.floating_ips_with(Vec::new()).await
+    }
+
+    /// The floating IPs that lead to a port.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn floating_ips_of(&self, port: &PortId) -> Result<Vec<FloatingIp>, ApiError> {
+        self.floating_ips_with(vec![("port_id", port.to_string())]).await
+    }
+
+    async fn floating_ips_with(
+        &self,
+        condition: Vec<(&'static str, String)>,
+    ) -> Result<Vec<FloatingIp>, ApiError> {
         let call = read(operation::FLOATING_IPS_LIST, &[]);
-        let mut floating_ips: Vec<FloatingIp> = self.list(call, &in_pages(filter.query())).await?;
+        let mut floating_ips: Vec<FloatingIp> = self.list(call, &in_pages(condition)).await?;
         let ticket = self.session.ticket().await?;
         for floating_ip in &mut floating_ips {
             floating_ip.is_foreign = ticket.is_foreign(floating_ip.project_id.as_deref());
@@ -226,11 +241,8 @@ impl Client {
     ///
     /// See [`Class`](crate::Class).
     pub async fn floating_ip_at(&self, address: &str) -> Result<Option<FloatingIp>, ApiError> {
-        let filter = FloatingIpFilter {
-            address: Some(address),
-            ..FloatingIpFilter::default()
-        };
-        Ok(self.floating_ips(&filter).await?.into_iter().next())
+        let condition = vec![("floating_ip_address", address.to_owned())];
+        Ok(self.floating_ips_with(condition).await?.into_iter().next())
     }
 
     /// Creates a floating IP.

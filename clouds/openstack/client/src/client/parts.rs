@@ -8,14 +8,9 @@ use super::{Client, Deleted, in_pages, read, write};
 use crate::error::ApiError;
 use crate::operation;
 use crate::wire::{
-    Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, MemberSettings, MemberUpdate,
-    Monitor, MonitorId, MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
-    SubnetId,
+    Listener, ListenerId, ListenerUpdate, Member, MemberId, MemberSettings, MemberUpdate, Monitor, MonitorId,
+    MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, SubnetId,
 };
-
-fn of(balancer: Option<&LoadBalancerId>) -> Option<(&'static str, String)> {
-    balancer.map(|id| ("loadbalancer_id", id.to_string()))
-}
 
 /// A member of a list that replaces another one.
 #[derive(Serialize)]
@@ -53,15 +48,14 @@ impl<'a> Replacement<'a> {
 }
 
 impl Client {
-    /// The listeners of a load balancer, or all of the project.
+    /// All listeners of the project.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class), as for every call.
-    pub async fn listeners(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Listener>, ApiError> {
+    pub async fn listeners(&self) -> Result<Vec<Listener>, ApiError> {
         let call = read(operation::LISTENERS_LIST, &[]);
-        let query = of(balancer).into_iter().collect();
-        self.list(call, &in_pages(query)).await
+        self.list(call, &in_pages(Vec::new())).await
     }
 
     /// Creates a listener.
@@ -96,15 +90,14 @@ impl Client {
         self.remove(operation::LISTENERS_DELETE, &[id.as_str()]).await
     }
 
-    /// The pools of a load balancer, or all of the project.
+    /// All pools of the project.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
-    pub async fn pools(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Pool>, ApiError> {
+    pub async fn pools(&self) -> Result<Vec<Pool>, ApiError> {
         let call = read(operation::POOLS_LIST, &[]);
-        let query = of(balancer).into_iter().collect();
-        self.list(call, &in_pages(query)).await
+        self.list(call, &in_pages(Vec::new())).await
     }
 
     /// Creates a pool.

@@ -9,15 +9,14 @@ use crate::wire::{
 };
 
 impl Client {
-    /// The security groups of the project, all or those with a name; each with its rules. Neutron also shows those that another
+    /// All security groups of the project, each with its rules. Neutron also shows those that another
     /// project shares with this one, and to an administrator those of all projects: they are not asked for.
     ///
     /// # Errors
     ///
     /// See [`Class`](crate::Class), as for every call.
-    pub async fn security_groups(&self, name: Option<&str>) -> Result<Vec<SecurityGroup>, ApiError> {
-        let mut query = self.session.ticket().await?.of_project();
-        query.extend(name.map(|name| ("name", name.to_owned())));
+    pub async fn security_groups(&self) -> Result<Vec<SecurityGroup>, ApiError> {
+        let query = self.session.ticket().await?.of_project();
         let call = read(operation::SECURITY_GROUPS_LIST, &[]);
         let mut groups: Vec<SecurityGroup> = self.list(call, &in_pages(query)).await?;
         let ticket = self.session.ticket().await?;

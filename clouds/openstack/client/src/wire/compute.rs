@@ -4,7 +4,7 @@ use bowline_cloud_http::Pairs;
 use bowline_cloud_http::lenient::{map, or_default};
 use serde::Deserialize;
 
-use super::{AddressKind, FlavorId, Resource, ServerId, ServerStatus};
+use super::{AddressKind, FlavorId, ServerId, ServerStatus};
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -44,15 +44,6 @@ pub struct Server {
     pub addresses: Pairs<Box<[ServerAddress]>>,
 }
 
-impl Resource for Server {
-    const ONE: &'static str = "server";
-    const MANY: &'static str = "servers";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-}
-
 /// What a server says of its flavor: an id, and from microversion 2.47 a name and no id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerFlavor {
@@ -82,13 +73,4 @@ pub struct Flavor {
     /// Its name.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-}
-
-impl Resource for Flavor {
-    const ONE: &'static str = "flavor";
-    const MANY: &'static str = "flavors";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }

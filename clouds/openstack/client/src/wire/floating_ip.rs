@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::or_default;
 use serde::{Deserialize, Serialize};
 
-use super::{FloatingIpId, NetworkId, PortId, Resource, RouterId, SubnetId};
+use super::{FloatingIpId, NetworkId, PortId, RouterId, SubnetId};
 
 /// A floating IP.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -36,37 +36,6 @@ pub struct FloatingIp {
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]
     pub revision_number: Option<u64>,
-}
-
-impl Resource for FloatingIp {
-    const ONE: &'static str = "floatingip";
-    const MANY: &'static str = "floatingips";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-}
-
-/// Which floating IPs are asked for; all conditions hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FloatingIpFilter<'a> {
-    /// Those that lead to this port.
-    pub port_id: Option<&'a PortId>,
-    /// The one with this address.
-    pub address: Option<&'a str>,
-}
-
-impl FloatingIpFilter<'_> {
-    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
-        let conditions = [
-            ("port_id", self.port_id.map(ToString::to_string)),
-            ("floating_ip_address", self.address.map(str::to_owned)),
-        ];
-        conditions
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
-    }
 }
 
 /// A floating IP to be created.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ListenerId, ListenerProtocol, LoadBalancerId, NewPool, OperatingStatus, PoolId, ProvisioningStatus,
-    Reference, Resource,
+    Reference,
 };
 
 /// A listener of a load balancer.
@@ -70,15 +70,6 @@ pub struct Listener {
     /// When it was made, in UTC.
     #[serde(default)]
     pub created_at: Option<String>,
-}
-
-impl Resource for Listener {
-    const ONE: &'static str = "listener";
-    const MANY: &'static str = "listeners";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A listener to be created.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ListenerId, LoadBalancerId, NetworkId, NewListener, OperatingStatus, PoolId, PortId, ProvisioningStatus,
-    Resource, SubnetId,
+    SubnetId,
 };
 
 /// A reference to another object of the API.
@@ -77,15 +77,6 @@ pub struct LoadBalancer {
     /// When it was made, in UTC: a later time is a greater text.
     #[serde(default)]
     pub created_at: Option<String>,
-}
-
-impl Resource for LoadBalancer {
-    const ONE: &'static str = "loadbalancer";
-    const MANY: &'static str = "loadbalancers";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A load balancer to be created, with all its parts or with none.

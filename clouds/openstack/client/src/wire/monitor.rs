@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{MonitorId, MonitorType, PoolId, ProvisioningStatus, Reference, Resource};
+use super::{MonitorId, MonitorType, PoolId, ProvisioningStatus, Reference};
 
 /// The health monitor of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,15 +43,6 @@ pub struct Monitor {
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
-}
-
-impl Resource for Monitor {
-    const ONE: &'static str = "healthmonitor";
-    const MANY: &'static str = "healthmonitors";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A health monitor to be created.

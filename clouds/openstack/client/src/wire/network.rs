@@ -3,22 +3,13 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkId, Resource, RouterId, SubnetId};
+use super::{NetworkId, RouterId, SubnetId};
 
 /// A part of the API that not every cloud has.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Extension {
     /// Its short name, e.g. `extraroute-atomic`.
     pub alias: String,
-}
-
-impl Resource for Extension {
-    const ONE: &'static str = "extension";
-    const MANY: &'static str = "extensions";
-
-    fn id(&self) -> &str {
-        &self.alias
-    }
 }
 
 /// A network.
@@ -35,15 +26,6 @@ pub struct Network {
     /// Whether it leads outside, so that floating IPs come from it.
     #[serde(rename = "router:external", default, deserialize_with = "or_default")]
     pub is_external: bool,
-}
-
-impl Resource for Network {
-    const ONE: &'static str = "network";
-    const MANY: &'static str = "networks";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A subnet of a network.
@@ -67,47 +49,6 @@ pub struct Subnet {
     pub tags: Vec<String>,
 }
 
-impl Resource for Subnet {
-    const ONE: &'static str = "subnet";
-    const MANY: &'static str = "subnets";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-}
-
-/// Which subnets are asked for; all conditions hold. Tags are joined as they stand: none may hold a comma.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SubnetFilter<'a> {
-    /// Those of this network.
-    pub network_id: Option<&'a NetworkId>,
-    /// Those that have all of these tags.
-    pub tags: &'a [String],
-    /// Those that have at least one of these tags.
-    pub tags_any: &'a [String],
-    /// Those that do not have all of these tags.
-    pub not_tags: &'a [String],
-    /// Those that have none of these tags.
-    pub not_tags_any: &'a [String],
-}
-
-impl SubnetFilter<'_> {
-    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
-        let network = self.network_id.map(|id| ("network_id", id.to_string()));
-        let tags = [
-            ("tags", self.tags),
-            ("tags-any", self.tags_any),
-            ("not-tags", self.not_tags),
-            ("not-tags-any", self.not_tags_any),
-        ];
-        let tags = tags.into_iter().filter(|(_, tags)| !tags.is_empty());
-        network
-            .into_iter()
-            .chain(tags.map(|(name, tags)| (name, tags.join(","))))
-            .collect()
-    }
-}
-
 /// A router.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Router {
@@ -122,15 +63,6 @@ pub struct Router {
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]
     pub revision_number: Option<u64>,
-}
-
-impl Resource for Router {
-    const ONE: &'static str = "router";
-    const MANY: &'static str = "routers";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A static route of a router.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     ListenerId, LoadBalancerId, MemberId, MonitorId, NewMonitor, OperatingStatus, PersistenceType, PoolId,
-    PoolProtocol, ProvisioningStatus, Reference, Resource, SubnetId,
+    PoolProtocol, ProvisioningStatus, Reference, SubnetId,
 };
 
 /// A pool of a load balancer.
@@ -51,15 +51,6 @@ pub struct Pool {
     /// Whether it carries traffic.
     #[serde(default, deserialize_with = "or_default")]
     pub operating_status: OperatingStatus,
-}
-
-impl Resource for Pool {
-    const ONE: &'static str = "pool";
-    const MANY: &'static str = "pools";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// How a pool keeps a client at a member.
@@ -206,15 +197,6 @@ fn unless_default<'de, const DEFAULT: u16, D: Deserializer<'de>>(read: D) -> Res
 
 fn unless<'de, const DEFAULT: bool, D: Deserializer<'de>>(read: D) -> Result<Option<bool>, D::Error> {
     Ok(Option::deserialize(read)?.filter(|value| *value != DEFAULT))
-}
-
-impl Resource for Member {
-    const ONE: &'static str = "member";
-    const MANY: &'static str = "members";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A member to be created, alone or in a list that replaces all members of a pool. In such a list the API tells members

@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkId, PER_PAGE, PortId, PortStatus, Resource, SecurityGroupId, SubnetId};
+use super::{NetworkId, PER_PAGE, PortId, PortStatus, SecurityGroupId, SubnetId};
 
 /// A port of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -48,15 +48,6 @@ pub struct Port {
     pub revision_number: Option<u64>,
 }
 
-impl Resource for Port {
-    const ONE: &'static str = "port";
-    const MANY: &'static str = "ports";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-}
-
 /// An address of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct FixedIp {
@@ -96,8 +87,6 @@ pub struct SubPort {
 pub struct PortFilter<'a> {
     /// Those of this server or router.
     pub device_id: Option<&'a str>,
-    /// Those that have this security group.
-    pub security_group: Option<&'a SecurityGroupId>,
     /// Those that have this address.
     pub address: Option<&'a str>,
     /// Those of this network.
@@ -108,7 +97,6 @@ impl PortFilter<'_> {
     pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
         let conditions = [
             ("device_id", self.device_id.map(str::to_owned)),
-            ("security_groups", self.security_group.map(ToString::to_string)),
             (
                 "fixed_ips",
                 self.address.map(|address| format!("ip_address={address}")),

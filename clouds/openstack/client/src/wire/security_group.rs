@@ -3,7 +3,7 @@
 use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, EtherType, Resource, SecurityGroupId, SecurityGroupRuleId};
+use super::{Direction, EtherType, SecurityGroupId, SecurityGroupRuleId};
 
 /// A security group.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,15 +25,6 @@ pub struct SecurityGroup {
     /// Its rules. An answer that does not name them is none: all would be created.
     #[serde(rename = "security_group_rules", deserialize_with = "list")]
     pub rules: Vec<SecurityGroupRule>,
-}
-
-impl Resource for SecurityGroup {
-    const ONE: &'static str = "security_group";
-    const MANY: &'static str = "security_groups";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A security group to be created.
@@ -72,15 +63,6 @@ pub struct SecurityGroupRule {
     /// The group whose ports it lets through.
     #[serde(default)]
     pub remote_group_id: Option<SecurityGroupId>,
-}
-
-impl Resource for SecurityGroupRule {
-    const ONE: &'static str = "security_group_rule";
-    const MANY: &'static str = "security_group_rules";
-
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
 }
 
 /// A rule to be created.

@@ -70,7 +70,7 @@ async fn each_service_is_understood() {
          c5c5119b-1387-4bd6-8cab-8a4371379e28 in use."
     );
     let (client, _) = neutron([refusal(403, include_str!("recorded/floating-ip-denied.json"))]);
-    let error = client.floating_ips(&Default::default()).await.unwrap_err();
+    let error = client.floating_ips().await.unwrap_err();
     assert_eq!(
         (error.class, error.word.as_deref()),
         (Class::Denied, Some("PolicyNotAuthorized"))

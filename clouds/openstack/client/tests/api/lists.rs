@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_openstack_client::{CallObserver, Class, PortFilter, SubnetFilter};
+use bowline_openstack_client::{CallObserver, Class, PortFilter};
 
 use crate::cloud::{Answer, client, lines, neutron, octavia, refusal};
 
@@ -81,7 +81,7 @@ async fn a_list_that_begins_anew_between_two_pages_shows_nothing_twice() {
             groups(&["a", "c"], true),
             groups(&["d"], false),
         ]);
-        let all = client.security_groups(None).await.unwrap();
+        let all = client.security_groups().await.unwrap();
         let ids: Vec<_> = all.iter().map(|group| group.id.as_str()).collect();
         assert_eq!(ids, ["a", "c", "d"]);
         assert!(!lines(&api, 2)[2].contains("marker"));
@@ -91,14 +91,14 @@ async fn a_list_that_begins_anew_between_two_pages_shows_nothing_twice() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_a_page_shows_twice_is_one() {
     let (client, _) = neutron([groups(&["a", "b", "a"], false)]);
-    assert_eq!(client.security_groups(None).await.unwrap().len(), 2);
+    assert_eq!(client.security_groups().await.unwrap().len(), 2);
 }
 
 /// Only a page after the first has something to begin after.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_refused_is_asked_for_once() {
     let (client, api) = neutron([refusal(400, "")]);
-    assert!(client.security_groups(None).await.is_err());
+    assert!(client.security_groups().await.is_err());
     assert_eq!(lines(&api, 2).len(), 1);
 }
 
@@ -128,7 +128,7 @@ async fn a_next_page_that_cannot_be_asked_for_is_no_end_of_the_list() {
 
 #[tokio::test(start_paused = true)]
 async fn conditions_stand_in_the_query() {
-    let empty = || Answer::ok(r#"{"ports": [], "subnets": []}"#);
+    let empty = || Answer::ok(r#"{"ports": [], "subnets": [], "floatingips": []}"#);
     let (client, api) = neutron([empty(), empty(), empty()]);
     let by_address = PortFilter {
         address: Some("10.0.0.11"),
@@ -136,24 +136,14 @@ async fn conditions_stand_in_the_query() {
         ..PortFilter::default()
     };
     client.ports(&by_address).await.unwrap();
-    let by_group = PortFilter {
-        security_group: Some(&"g".into()),
-        ..PortFilter::default()
-    };
-    client.ports(&by_group).await.unwrap();
-    let tags = ["a".to_owned(), "b".to_owned()];
-    let subnets = SubnetFilter {
-        network_id: Some(&"n".into()),
-        not_tags_any: &tags,
-        ..SubnetFilter::default()
-    };
-    client.subnets(&subnets).await.unwrap();
+    client.subnets().await.unwrap();
+    client.floating_ips_of(&"p".into()).await.unwrap();
     assert_eq!(
         lines(&api, 2),
         [
             "GET http://127.0.0.1:19696/v2.0/ports?fixed_ips=ip_address%3D10.0.0.11&network_id=n",
-            "GET http://127.0.0.1:19696/v2.0/ports?security_groups=g&limit=1000",
-            "GET http://127.0.0.1:19696/v2.0/subnets?network_id=n&not-tags-any=a%2Cb&limit=1000",
+            "GET http://127.0.0.1:19696/v2.0/subnets?limit=1000",
+            "GET http://127.0.0.1:19696/v2.0/floatingips?port_id=p&limit=1000",
         ]
     );
 }
@@ -209,14 +199,14 @@ async fn filters_hold_on_every_page() {
         page("b", "somebody-elses", "limit=500&marker=b"),
         Answer::ok(r#"{"loadbalancers": [{"id": "c"}]}"#),
     ]);
-    let balancers = client.load_balancers(Some("web")).await.unwrap();
+    let balancers = client.load_balancers().await.unwrap();
     let ids: Vec<_> = balancers.iter().map(|there| there.id.as_str()).collect();
     assert_eq!(ids, ["a", "c"], "what names no project is nobody else's");
     let queries: Vec<String> = lines(&api, 2)
         .iter()
         .map(|line| line.split_once('?').unwrap().1.to_owned())
         .collect();
-    let own = format!("project_id={PROJECT}&name=web");
+    let own = format!("project_id={PROJECT}");
     assert_eq!(
         queries,
         [

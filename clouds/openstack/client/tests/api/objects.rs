@@ -45,15 +45,15 @@ async fn recorded_objects_of_neutron_are_read() {
     assert_eq!(router.routes[0].nexthop, "10.0.0.248");
     let networks = client.networks().await.unwrap();
     assert_eq!(networks.iter().filter(|network| network.is_external).count(), 1);
-    let subnets = client.subnets(&Default::default()).await.unwrap();
+    let subnets = client.subnets().await.unwrap();
     assert!(
         subnets
             .iter()
             .all(|subnet| subnet.ip_version == 4 || subnet.ip_version == 6)
     );
-    let floating_ips = client.floating_ips(&Default::default()).await.unwrap();
+    let floating_ips = client.floating_ips().await.unwrap();
     assert_eq!(floating_ips[0].floating_ip_address, "198.51.100.11");
-    let groups = client.security_groups(None).await.unwrap();
+    let groups = client.security_groups().await.unwrap();
     assert_eq!(groups[0].name, "lb-sg-uid-default-web");
     // Every new group lets everything out.
     let families: Vec<_> = groups[0]
@@ -92,7 +92,7 @@ async fn what_is_null_or_missing_is_empty_and_unknown_words_are_kept() {
             r#"{"loadbalancer": {"id": "b", "provisioning_status": "THINKING", "additional_vips": null}}"#,
         ),
     ]);
-    let listeners = client.listeners(None).await.unwrap();
+    let listeners = client.listeners().await.unwrap();
     assert_eq!(listeners[0].protocol.as_str(), "PROMETHEUS");
     assert!(listeners[0].allowed_cidrs.is_empty() && listeners[0].insert_headers.is_empty());
     let balancer = client.load_balancer(&"b".into()).await.unwrap().unwrap();
@@ -122,7 +122,7 @@ async fn null_is_an_empty_list_wherever_a_list_may_stand() {
             .routes
             .is_empty()
     );
-    assert!(client.security_groups(None).await.unwrap()[0].rules.is_empty());
+    assert!(client.security_groups().await.unwrap()[0].rules.is_empty());
     let ports = client.ports(&Default::default()).await.unwrap();
     assert_eq!((ports[0].network_id.clone(), ports[0].tags.len()), (None, 0));
     assert!(client.networks().await.unwrap()[0].subnets.is_empty());
@@ -145,7 +145,7 @@ async fn a_router_without_routes_and_a_group_without_rules_are_no_answers() {
     let error = client.router(&"r".into()).await.unwrap_err();
     assert_eq!(error.class, Class::Unusable);
     let (client, _) = neutron([Answer::ok(r#"{"security_groups": [{"id": "g", "name": "n"}]}"#)]);
-    assert!(client.security_groups(None).await.is_err());
+    assert!(client.security_groups().await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn a_pool_that_nothing_is_written_on_is_told_without_a_description() {
         r#"{"pools": [{"id": "a", "protocol": "TCP", "description": "what it is for"},
             {"id": "b", "protocol": "TCP", "description": null}, {"id": "c", "protocol": "TCP"}]}"#,
     )]);
-    let pools = client.pools(None).await.unwrap();
+    let pools = client.pools().await.unwrap();
     let descriptions: Vec<_> = pools.iter().map(|pool| pool.description.as_str()).collect();
     assert_eq!(descriptions, ["what it is for", "", ""]);
 }

@@ -277,7 +277,7 @@ async fn a_catalog_that_lacks_a_service_takes_away_no_endpoint() {
         balancers(),
     ]);
     for _ in 0..3 {
-        client.load_balancers(None).await.unwrap();
+        client.load_balancers().await.unwrap();
     }
     assert_eq!(lines(&api, 0).len(), 7);
 }

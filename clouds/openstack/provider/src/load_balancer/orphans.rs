@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::evidence::Traces;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use bowline_cloud_provider::{CloudError, ServiceKey, facts};
-use bowline_openstack_client::{
-    Client, FloatingIp, FloatingIpFilter, LoadBalancer, Pool, ProvisioningStatus, SecurityGroup,
-};
+use bowline_openstack_client::{Client, FloatingIp, LoadBalancer, Pool, ProvisioningStatus, SecurityGroup};
 use futures::try_join;
 use jiff::Timestamp;
 
@@ -31,12 +29,11 @@ pub(crate) async fn marked(
     options: &LoadBalancerOptions,
     facts: &OrphanFacts,
 ) -> Result<Vec<Found>, CloudError> {
-    let filter = FloatingIpFilter::default();
     let (balancers, pools, floating_ips, groups) = try_join!(
-        client.load_balancers(None),
-        client.pools(None),
-        client.floating_ips(&filter),
-        client.security_groups(None),
+        client.load_balancers(),
+        client.pools(),
+        client.floating_ips(),
+        client.security_groups(),
     )?;
     let project = Project {
         balancers,
@@ -194,37 +191,25 @@ impl Project {
 /// A pool on a load balancer that several Services use, by what is written on it.
 fn pool(judge: &Judge, there: &Pool) -> Option<Found> {
     let (key, mark) = names::service_on_pool(&there.description)?;
-    let owner = Owner {
-        uid: mark.uid.to_owned(),
-        key: Some(key),
-        ..Owner::default()
-    };
-    let id = there.id.to_string();
-    let traces = Traces {
-        id: &id,
-        ..Traces::default()
-    };
-    let cluster = OfCluster::Marks(mark.cluster, None);
-    let (standing, why) = judge.judge(&traces, &owner, true, cluster, "the words on it");
-    Some(Found {
-        kind: "pool",
-        made: None,
-        cluster_uid: mark.cluster.map(str::to_owned),
-        name: there.name.clone(),
-        id,
-        owner,
-        standing,
-        why,
-    })
+    let (id, cluster) = (there.id.to_string(), OfCluster::Marks(mark.cluster, None));
+    let (what, by) = (("pool", id, &there.name), "the words on it");
+    Some(part(judge, what, (mark.uid, key), cluster, by))
 }
 
 fn floating_ip(judge: &Judge, there: &FloatingIp) -> Option<Found> {
     let rest = there.description.strip_prefix(names::FLOATING_IP_MARK)?;
     let (key, cluster) = rest.trim().split_once(" from cluster ")?;
-    let (id, name) = (there.id.to_string(), there.floating_ip_address.clone());
     let key = key_of(key)?;
-    (there.description == names::floating_ip_description(cluster, &key))
-        .then(|| described(judge, "floating IP", (id, name), (key, cluster), None))
+    let what = ("floating IP", there.id.to_string(), &there.floating_ip_address);
+    (there.description == names::floating_ip_description(cluster, &key)).then(|| {
+        part(
+            judge,
+            what,
+            ("", key),
+            OfCluster::Marks(None, Some(cluster)),
+            DESCRIBED,
+        )
+    })
 }
 
 /// Service, cluster and UID of the Service that a security group was made for.
@@ -239,47 +224,52 @@ fn service_of_group(there: &SecurityGroup) -> Option<(ServiceKey, &str, &str)> {
 
 fn group(judge: &Judge, there: &SecurityGroup) -> Option<Found> {
     let (key, cluster, uid) = service_of_group(there)?;
-    let (id, name) = (there.id.to_string(), there.name.clone());
-    Some(described(
+    let what = ("security group", there.id.to_string(), &there.name);
+    let found = part(
         judge,
-        "security group",
-        (id, name),
-        (key, cluster),
-        Some((uid, made(there.created_at.as_deref()))),
-    ))
+        what,
+        (uid, key),
+        OfCluster::Marks(None, Some(cluster)),
+        DESCRIBED,
+    );
+    Some(Found {
+        made: made(there.created_at.as_deref()),
+        ..found
+    })
 }
 
-/// Something without a load balancer, by its description.
-fn described(
+/// How it is told whose something is.
+const DESCRIBED: &str = "its description";
+
+/// Something that is no load balancer, made for the Service of this UID and name, as `by` tells.
+fn part(
     judge: &Judge,
-    kind: &'static str,
-    (id, name): (String, String),
-    (key, cluster): (ServiceKey, &str),
-    known: Option<(&str, Option<Timestamp>)>,
+    (kind, id, name): (&'static str, String, &String),
+    (uid, key): (&str, ServiceKey),
+    cluster: OfCluster<'_>,
+    by: &str,
 ) -> Found {
     let owner = Owner {
-        uid: known.map(|(uid, _)| uid.to_owned()).unwrap_or_default(),
+        uid: uid.to_owned(),
         key: Some(key),
         ..Owner::default()
     };
     let traces = Traces {
         id: &id,
-        addresses: vec![&name],
+        addresses: vec![name],
         ..Traces::default()
     };
-    let (standing, why) = judge.judge(
-        &traces,
-        &owner,
-        true,
-        OfCluster::Marks(None, Some(cluster)),
-        "its description",
-    );
+    let (standing, why) = judge.judge(&traces, &owner, true, cluster, by);
+    let cluster_uid = match cluster {
+        OfCluster::Marks(uid, _) => uid.map(str::to_owned),
+        OfCluster::This(_) | OfCluster::Nothing(_) => None,
+    };
     Found {
         kind,
-        made: known.and_then(|(_, made)| made),
-        cluster_uid: None,
+        made: None,
+        cluster_uid,
+        name: name.clone(),
         id,
-        name,
         owner,
         standing,
         why,

@@ -8,7 +8,9 @@ use bowline_cloud_provider::{
     AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
     Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
-use bowline_openstack_client::{Client, Member, OperatingStatus, Pool, PoolId};
+use bowline_openstack_client::{
+    Client, Listener, LoadBalancer as OctaviaLoadBalancer, Member, OperatingStatus, Pool,
+};
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -188,108 +190,80 @@ impl Reconciler for Balancers {
     }
 
     fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
-        let identity = intent.identity();
-        let members = |pool: &Pool| {
-            let mut all = observed.parts.values().map(|parts| &parts.members);
-            all.find_map(|of| of.get(&pool.id))
-        };
-        let of_pool = |pool: &Pool| {
+        let parts = || observed.parts.values();
+        let members = |pool: &Pool| parts().find_map(|parts| parts.members.get(&pool.id));
+        let listeners = || parts().flat_map(|parts| &parts.listeners);
+        let own = of_service(intent, observed);
+        let leads_to = |listener: &Listener, pool: &Pool| listener.default_pool_id.as_ref() == Some(&pool.id);
+        let of_pool = |pool: &&Pool| {
+            if let Some(off) = switched_off("pool", &pool.name, pool.admin_state_up) {
+                return Some(off);
+            }
             let all = members(pool).filter(|_| pool.healthmonitor_id.is_some());
+            let all = all.map_or(&[][..], Vec::as_slice);
             let down = all
-                .into_iter()
-                .flatten()
+                .iter()
                 .filter(|it| it.operating_status == OperatingStatus::Error);
             let down = down.map(|it| Ailment::member(&it.name, &it.address, it.protocol_port, "ERROR"));
-            let of_members =
-                || Ailment::of_members(&pool.name, &down.collect::<Vec<_>>(), all.map_or(0, Vec::len));
-            let (words, is_total, remedy) = match pool.operating_status {
-                _ if pool.admin_state_up == Some(false) => {
-                    ("it is switched off (admin_state_up)", true, SWITCH_ON)
-                }
-                OperatingStatus::Error => ("no member answers", true, ""),
-                OperatingStatus::Degraded => ("some members do not answer", false, ""),
+            let named = Ailment::of_members(&pool.name, &down.collect::<Vec<_>>(), all.len());
+            let (words, is_total) = match pool.operating_status {
+                OperatingStatus::Error => ("no member answers", true),
+                OperatingStatus::Degraded => ("some members do not answer", false),
                 // The members may be ahead of their pool.
-                _ => return of_members(),
+                _ => return named,
             };
             // Octavia may say of a pool what it does not say of its members yet.
-            if let Some(named) = of_members().filter(|it| remedy.is_empty() && it.is_total == is_total) {
-                return Some(named);
-            }
-            let text = format!("pool {}: {words}", pool.name);
-            Some(Ailment {
-                text,
-                is_total,
-                remedy,
-                is_of_making: false,
-            })
+            let named = named.filter(|it| it.is_total == is_total);
+            named.or_else(|| Some(Ailment::new(format!("pool {}: {words}", pool.name), is_total, "")))
         };
-        let pools = observed.parts.values().flat_map(|parts| &parts.pools);
-        let own: Vec<&Pool> = pools.filter(|pool| is_of_service(identity, pool)).collect();
-        let is_own = |id: &PoolId| own.iter().any(|pool| pool.id == *id);
-        let listeners = observed.parts.values().flat_map(|parts| &parts.listeners);
-        let listeners = listeners.filter(|it| it.default_pool_id.as_ref().is_some_and(is_own));
-        let of_listeners = listeners.filter(|it| it.admin_state_up == Some(false));
-        let of_listeners = of_listeners.map(|it| Ailment {
-            text: format!("listener {}: it is switched off (admin_state_up)", it.name),
-            is_total: true,
-            remedy: SWITCH_ON,
-            is_of_making: false,
-        });
-        let of_pools = own.iter().copied().filter_map(of_pool);
-        let weightless = |pool: &&Pool| without_weight(intent, pool, members(pool)?);
-        let of_pools = of_pools.chain(own.iter().filter_map(weightless));
-        let mut balancers = observed.balancers.iter();
-        let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
-        let off = used.filter(|there| there.admin_state_up == Some(false));
-        let off = off.map(|there| Ailment {
-            text: format!("load balancer {}: it is switched off (admin_state_up)", there.id),
-            is_total: true,
-            remedy: SWITCH_ON,
-            is_of_making: false,
-        });
+        let balancer = used(intent, observed)
+            .and_then(|it| switched_off("load balancer", it.id.as_str(), it.admin_state_up));
+        let of_listeners = listeners()
+            .filter(|it| own.iter().any(|pool| leads_to(it, pool)))
+            .filter_map(|it| switched_off("listener", &it.name, it.admin_state_up));
+        let of_pools = own.iter().filter_map(of_pool);
+        let weightless = own
+            .iter()
+            .filter_map(|pool| without_weight(intent, pool, members(pool)?));
         let has_nodes = matches!(intent, Intent::Wanted(wanted) if !wanted.nodes.is_empty());
         let empty = own
             .iter()
-            .filter(|pool| has_nodes && members(pool).is_some_and(Vec::is_empty));
-        let empty =
-            empty.map(|pool| Ailment::leads_nowhere(format!("pool {}: it has no members", pool.name)));
-        let is_reached = |pool: &&&Pool| {
-            let mut all = observed.parts.values().flat_map(|parts| &parts.listeners);
-            all.any(|it| it.default_pool_id.as_ref() == Some(&pool.id))
-        };
-        let lost = own.iter().filter(|pool| !is_reached(pool));
-        let lost =
-            lost.map(|pool| Ailment::leads_nowhere(format!("pool {}: no listener leads to it", pool.name)));
-        let of_pools = of_pools.chain(empty).chain(lost);
-        off.into_iter().chain(of_listeners).chain(of_pools).collect()
+            .filter(|pool| has_nodes && members(pool).is_some_and(Vec::is_empty))
+            .map(|pool| Ailment::leads_nowhere(format!("pool {}: it has no members", pool.name)));
+        let lost = own
+            .iter()
+            .filter(|pool| !listeners().any(|it| leads_to(it, pool)))
+            .map(|pool| Ailment::leads_nowhere(format!("pool {}: no listener leads to it", pool.name)));
+        let of_pools = of_pools.chain(weightless).chain(empty).chain(lost);
+        balancer.into_iter().chain(of_listeners).chain(of_pools).collect()
     }
 
     fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
-        let identity = intent.identity();
-        let mut balancers = observed.balancers.iter();
-        let used = balancers.find(|there| identity.annotated.as_ref() == Some(&there.id));
         let mut shown = Shown {
-            zone: used.and_then(|it| it.availability_zone.clone()),
+            zone: used(intent, observed).and_then(|it| it.availability_zone.clone()),
             members: Vec::new(),
         };
-        for parts in observed.parts.values() {
-            for pool in parts.pools.iter().filter(|pool| is_of_service(identity, pool)) {
-                let state = |member: &Member| match member.operating_status {
-                    // A pool that nobody probes is `ONLINE` all the same.
-                    _ if pool.healthmonitor_id.is_none() => "",
-                    OperatingStatus::Online => "(answers)",
-                    OperatingStatus::Error => "(does not answer)",
-                    _ => "(health not known)",
-                };
-                let members = parts.members.get(&pool.id).into_iter().flatten();
-                let members = members.map(|member| (member.name.as_str(), state(member)));
-                shown.add_members(&format!("pool {}", pool.name), members);
-                if pool.healthmonitor_id.is_none() {
-                    shown.members.push(format!(
-                        "pool {} has no health monitor, so nobody knows whether its members answer: see create-monitor of cloud.conf",
-                        pool.name
-                    ));
-                }
+        for pool in of_service(intent, observed) {
+            let state = |member: &Member| match member.operating_status {
+                // A pool that nobody probes is `ONLINE` all the same.
+                _ if pool.healthmonitor_id.is_none() => "",
+                OperatingStatus::Online => "(answers)",
+                OperatingStatus::Error => "(does not answer)",
+                _ => "(health not known)",
+            };
+            let members = observed
+                .parts
+                .values()
+                .filter_map(|parts| parts.members.get(&pool.id));
+            let members = members
+                .flatten()
+                .map(|member| (member.name.as_str(), state(member)));
+            shown.add_members(&format!("pool {}", pool.name), members);
+            if pool.healthmonitor_id.is_none() {
+                shown.members.push(format!(
+                    "pool {} has no health monitor, so nobody knows whether its members answer: see create-monitor of cloud.conf",
+                    pool.name
+                ));
             }
         }
         shown
@@ -313,8 +287,16 @@ impl Reconciler for Balancers {
     }
 }
 
+/// What to do about members that somebody took the weight of.
+const SET_BACK: &str = "whoever set it sets it back, because the manager leaves what a person set on a member: openstack loadbalancer member set --weight 1 --enable POOL MEMBER";
+
 /// What to do about what is switched off.
 const SWITCH_ON: &str = "whoever switched it off switches it on again: openstack loadbalancer set --enable, openstack loadbalancer listener set --enable or openstack loadbalancer pool set --enable";
+
+fn switched_off(what: &str, name: &str, is_up: Option<bool>) -> Option<Ailment> {
+    let text = format!("{what} {name}: it is switched off (admin_state_up)");
+    (is_up == Some(false)).then(|| Ailment::new(text, true, SWITCH_ON))
+}
 
 /// Members that a person took the weight of: no new connection goes there. Those of Nodes that are about to go have it from Bowline.
 fn without_weight(intent: &Intent, pool: &Pool, members: &[Member]) -> Option<Ailment> {
@@ -329,33 +311,34 @@ fn without_weight(intent: &Intent, pool: &Pool, members: &[Member]) -> Option<Ai
     };
     let is_off = |it: &&Member| it.settings.weight == Some(0) || it.settings.admin_state_up == Some(false);
     let off = members.iter().filter(|it| is_off(it) && !is_draining(it));
-    let off = off.map(|it| {
-        Ailment::member(
-            &it.name,
-            &it.address,
-            it.protocol_port,
-            "weight 0 or switched off",
-        )
-    });
+    let why = "weight 0 or switched off";
+    let off = off.map(|it| Ailment::member(&it.name, &it.address, it.protocol_port, why));
     let off: Vec<String> = off.collect();
-    (!off.is_empty()).then(|| Ailment {
-        text: format!(
-            "pool {}: {} of {} members get no new connections, as somebody set them: {}",
+    let (count, of) = (off.len(), members.len());
+    (count > 0).then(|| {
+        let text = format!(
+            "pool {}: {count} of {of} members get no new connections, as somebody set them: {}",
             pool.name,
-            off.len(),
-            members.len(),
             off.join(", ")
-        ),
-        is_total: off.len() == members.len(),
-        remedy: "whoever set it sets it back, because the manager leaves what a person set on a member: openstack loadbalancer member set --weight 1 --enable POOL MEMBER",
-        is_of_making: false,
+        );
+        Ailment::new(text, count == of, SET_BACK)
     })
 }
 
-/// Whether a pool is the Service's: several may share a load balancer.
-fn is_of_service(identity: &Identity, pool: &Pool) -> bool {
-    names::is_pool_of(&pool.name, &identity.name)
-        || names::mark_on_pool(&pool.description, &identity.service).is_some()
+/// The load balancer that the Service uses.
+fn used<'a>(intent: &Intent, observed: &'a Observed) -> Option<&'a OctaviaLoadBalancer> {
+    let mut balancers = observed.balancers.iter();
+    balancers.find(|there| intent.identity().annotated.as_ref() == Some(&there.id))
+}
+
+/// The Service's pools: several Services may share a load balancer.
+fn of_service<'a>(intent: &Intent, observed: &'a Observed) -> Vec<&'a Pool> {
+    let Identity { name, service, .. } = intent.identity();
+    let pools = observed.parts.values().flat_map(|parts| &parts.pools);
+    let is_own = |pool: &&Pool| {
+        names::is_pool_of(&pool.name, name) || names::mark_on_pool(&pool.description, service).is_some()
+    };
+    pools.filter(is_own).collect()
 }
 
 impl LoadBalancer for Balancers {

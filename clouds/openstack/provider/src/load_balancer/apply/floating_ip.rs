@@ -1,7 +1,7 @@
 //! Writes floating IPs.
 
 use bowline_cloud_provider::{CloudError, spelling};
-use bowline_openstack_client::{ApiError, Client, FloatingIpFilter, NewFloatingIp, PortId, SubnetId};
+use bowline_openstack_client::{ApiError, Client, NewFloatingIp, PortId, SubnetId};
 
 use crate::load_balancer::intent::settings::Setting;
 use crate::load_balancer::learned::{Learned, done, shown};
@@ -75,11 +75,7 @@ async fn changed(client: &Client, address: &str, before: Option<u64>) -> Result<
 
 /// The floating IP that leads to an address of a port already, which the list that was read before does not show: it was behind.
 async fn present(client: &Client, port: &PortId, fixed: Option<&str>) -> Result<Learned, CloudError> {
-    let filter = FloatingIpFilter {
-        port_id: Some(port),
-        ..FloatingIpFilter::default()
-    };
-    let there = client.floating_ips(&filter).await?;
+    let there = client.floating_ips_of(port).await?;
     let leads_to_address = |shown: &Option<String>| {
         let shown = shown.as_deref().map(spelling::of_address);
         shown.is_none_or(|shown| fixed.is_none_or(|fixed| spelling::of_address(fixed) == shown))

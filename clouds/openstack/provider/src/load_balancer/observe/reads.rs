@@ -10,8 +10,8 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
 use bowline_openstack_client::{
-    ApiError, Class, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Monitor,
-    MonitorId, Network, Pool, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
+    ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Monitor, MonitorId, Network,
+    Pool, Port, PortFilter, Reference, SecurityGroup, Subnet,
 };
 use futures::FutureExt as _;
 use futures::future::{ready, try_join_all};
@@ -126,7 +126,7 @@ async fn newest_version(client: Client) -> Result<Option<(u32, u32)>, CloudError
 }
 
 async fn all_balancers(client: Client) -> Result<Arc<Vec<LoadBalancer>>, CloudError> {
-    let all = client.load_balancers(None).await;
+    let all = client.load_balancers().await;
     all.map(Arc::new).map_err(CloudError::from)
 }
 
@@ -155,12 +155,8 @@ impl Reads {
             made_groups: MadeGroups::default(),
             leaks: Leaks::default(),
             vip_ports,
-            listeners: listing(
-                GATHER,
-                client,
-                |client| async move { client.listeners(None).await },
-            ),
-            pools: listing(GATHER, client, |client| async move { client.pools(None).await }),
+            listeners: listing(GATHER, client, |client| async move { client.listeners().await }),
+            pools: listing(GATHER, client, |client| async move { client.pools().await }),
             monitors: SharedRead::listing(GATHER, client, all_monitors),
             ports: listing(GATHER_FIRST, client, move |client| {
                 let known = Arc::clone(&known);
@@ -173,16 +169,22 @@ impl Reads {
                     Ok(ports)
                 }
             }),
-            floating_ips: listing(GATHER, client, |client| async move {
-                client.floating_ips(&FloatingIpFilter::default()).await
-            }),
+            floating_ips: listing(
+                GATHER,
+                client,
+                |client| async move { client.floating_ips().await },
+            ),
             networks: listing(GATHER, client, |client| async move { client.networks().await }),
-            subnets: listing(GATHER_FIRST, client, |client| async move {
-                client.subnets(&SubnetFilter::default()).await
-            }),
-            groups: listing(GATHER, client, |client| async move {
-                client.security_groups(None).await
-            }),
+            subnets: listing(
+                GATHER_FIRST,
+                client,
+                |client| async move { client.subnets().await },
+            ),
+            groups: listing(
+                GATHER,
+                client,
+                |client| async move { client.security_groups().await },
+            ),
             client: client.clone(),
             needs,
         }
