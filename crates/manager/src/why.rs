@@ -2,6 +2,7 @@
 //! what a plan would do. Pure. `explain` prints the whole of it; `doctor` and `plan` take their words from it.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,6 +48,20 @@ pub struct Why {
     pub causes: Vec<Cause>,
     /// What happens next, if nobody does anything.
     pub next: String,
+    /// What its users lack, whatever the causes are.
+    pub(crate) loss: Loss,
+}
+
+/// What the users of a Service lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Loss {
+    /// Nothing that is seen in the object.
+    #[default]
+    Unseen,
+    /// It has no address.
+    NoAddress,
+    /// It is being deleted for longer than that takes.
+    Stays,
 }
 
 /// One reason why an object is not as it should be.
@@ -155,6 +170,7 @@ impl Why {
             should: Vec::new(),
             causes: Vec::new(),
             next: "nothing, until the object, the Nodes or the cloud change".to_owned(),
+            loss: Loss::default(),
         }
     }
 
@@ -163,6 +179,12 @@ impl Why {
     pub fn outcome(&self) -> Outcome {
         let outcomes = self.causes.iter().map(|cause| cause.outcome);
         outcomes.max().unwrap_or(Outcome::Ok)
+    }
+
+    /// The worst first; of the same weight, what a manager makes by itself and what it noted stand behind what is down.
+    fn put_in_order(&mut self) {
+        let is_later = |it: &Cause| it.id == addresses::DIFFERS || it.id.starts_with(EVENT);
+        self.causes.sort_by_key(|it| (Reverse(it.outcome), is_later(it)));
     }
 
     /// What keeps every object from being worked on stands before all else.
@@ -385,7 +407,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         true => "no address".to_owned(),
         false => format!("address {}", addresses.join(", ")),
     });
+    if addresses.is_empty() {
+        why.loss = Loss::NoAddress;
+    }
     if let Some(since) = &service.metadata.deletion_timestamp {
+        if known.now.duration_since(*since) > DELETED_WITHIN {
+            why.loss = Loss::Stays;
+        }
         why.is
             .push(format!("being deleted for {}", span(known.now, *since)));
     }
@@ -486,8 +514,12 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .filter(|it| !is_told(it))
             .map(|it| known.cause(it)),
     );
+    why.put_in_order();
     why
 }
+
+/// What a load balancer takes to be deleted, and some more.
+const DELETED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// What to do where the cloud refuses the manager's credentials and takes those of this command.
 const OLDER_CREDENTIALS: &str = "the cloud takes the credentials that this command has, so the pods run with older ones: whoever runs the manager \

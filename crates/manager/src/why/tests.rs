@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod addresses;
+mod order;
 
 fn now() -> Timestamp {
     "2026-01-01T00:30:00Z".parse().unwrap()
