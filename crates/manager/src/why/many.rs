@@ -2,7 +2,10 @@
 
 use std::cmp::Reverse;
 
-use super::{Cause, Loss, Why};
+use bowline_cloud_provider::{Service, facts};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Cause, Why};
 use crate::outcome::Outcome;
 
 /// How many names are told; the rest is counted.
@@ -18,6 +21,31 @@ pub(crate) fn some_of(names: impl IntoIterator<Item = String>) -> String {
     }
     text
 }
+
+/// What the users of a Service lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Loss {
+    /// Nothing that is seen in the object.
+    #[default]
+    Unseen,
+    /// It has no address.
+    NoAddress,
+    /// It is being deleted for longer than that takes.
+    Stays,
+}
+
+impl Loss {
+    pub(super) fn of(service: &Service, now: Timestamp) -> Self {
+        match &service.metadata.deletion_timestamp {
+            Some(since) if now.duration_since(*since) > DELETED_WITHIN => Self::Stays,
+            _ if facts::published_addresses(service).is_empty() => Self::NoAddress,
+            _ => Self::Unseen,
+        }
+    }
+}
+
+/// What a load balancer takes to be deleted, and some more.
+const DELETED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// A cause, and who has it.
 struct Entry<'a> {

@@ -228,6 +228,7 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
             span(known.now, node.created),
             keys::TAINT_UNINITIALIZED
         ),
+        false if node.provider_id.is_none() => "not initialised: it asks for no cloud".to_owned(),
         false => "initialised".to_owned(),
     });
     why.is.push(match node.readiness {

@@ -29,6 +29,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         routes: None,
         services: &[],
         is_unled: false,
+        restart: None,
     }
 }
 
