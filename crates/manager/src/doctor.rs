@@ -34,7 +34,7 @@ use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 use crate::manifest;
 pub use crate::outcome::Outcome;
-use crate::why::{Known, Unserved, some_of};
+use crate::why::{self, Known, Unserved, some_of};
 
 pub use before::examine_before;
 pub use explain::{Target, explain};
@@ -222,6 +222,8 @@ struct Objects {
     classes: ServiceClasses,
     /// Whether no process of this program leads; known when the lease is read.
     is_unled: bool,
+    /// What to do about pods that run with older credentials than their Secret has.
+    restart: Option<String>,
 }
 
 impl Objects {
@@ -274,6 +276,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let events = events(kube, None).await;
     let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
     objects.is_unled = leadership.is_unled();
+    objects.restart = managers::restart(found.as_ref());
     let works = managers::check(patient, found.as_ref(), leadership.leader());
     let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");
@@ -319,6 +322,9 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         known.as_ref(),
         &behind,
     ));
+    if objects.restart.is_some() && objects.services().iter().any(|it| why::is_shut_out(it)) {
+        managers::shuts_out(&mut checks);
+    }
     let compared = known.as_ref().map(|known| (known, &behind));
     checks.push(comparison::check(
         plans.as_deref(),
@@ -380,6 +386,7 @@ fn known<'a>(
         routes: gives_networks(patient).then_some(&patient.config.settings.routes),
         services: objects.services(),
         is_unled: objects.is_unled,
+        restart: objects.restart.as_deref(),
     }
 }
 
@@ -427,6 +434,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
             cluster: cluster(patient, None, None),
             classes: patient.config.service_classes.clone(),
             is_unled: false,
+            restart: None,
         };
     };
     let (nodes, services) = (
@@ -443,6 +451,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
         cluster: cluster(patient, uid, version),
         classes: patient.config.service_classes.clone(),
         is_unled: false,
+        restart: None,
     }
 }
 

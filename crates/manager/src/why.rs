@@ -27,8 +27,10 @@ mod render;
 
 pub use causes::CAUSES;
 use causes::{EVENT, LAST_TRY};
+use many::Loss;
 pub(crate) use many::{of_many, some_of};
 pub use node::{Shown, of_answer, of_node};
+pub(crate) use render::one_line;
 pub use render::{render_json, render_text};
 
 /// What holds is told in an event about every ten minutes. One that is older than this tells of what is over.
@@ -47,6 +49,8 @@ pub struct Why {
     pub causes: Vec<Cause>,
     /// What happens next, if nobody does anything.
     pub next: String,
+    /// What its users lack, whatever the causes are.
+    loss: Loss,
 }
 
 /// One reason why an object is not as it should be.
@@ -74,7 +78,7 @@ impl Cause {
         text: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        let (id, text, remedy) = (id.into(), text.into(), remedy.into());
+        let (id, text, remedy) = (id.into(), one_line(text.into()), remedy.into());
         debug_assert!(causes::is_listed(&id), "{id}");
         Self {
             id,
@@ -132,6 +136,8 @@ pub struct Known<'a> {
     pub services: &'a [Arc<Service>],
     /// Whether no process of this program leads, so nothing is made.
     pub is_unled: bool,
+    /// What to do about pods that run with older credentials than their Secret has; `None`: none is known to.
+    pub restart: Option<&'a str>,
     /// The pods behind the Service that is asked about; `None` if they are not known.
     pub endpoints: Option<&'a Endpoints>,
     /// What pod networks and routes go by; `None`: the manager has nothing to do with them.
@@ -155,6 +161,7 @@ impl Why {
             should: Vec::new(),
             causes: Vec::new(),
             next: "nothing, until the object, the Nodes or the cloud change".to_owned(),
+            loss: Loss::default(),
         }
     }
 
@@ -210,6 +217,12 @@ pub fn is_troubled(service: &Service, classes: &ServiceClasses) -> bool {
     has_to_go || classes.is_wanted(service) && is_unwell()
 }
 
+/// Whether the cloud did not take the manager's credentials for a Service.
+pub(crate) fn is_shut_out(service: &Service) -> bool {
+    let trouble = facts::trouble(service);
+    trouble.is_some_and(|it| it.reason == "denied" && it.message.contains(advice::UNAUTHENTICATED))
+}
+
 /// Events that say that the last try failed.
 const FAILED: [&str; 3] = [
     "SyncLoadBalancerFailed",
@@ -262,9 +275,10 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// Whether a cloud that answers says that it may be over.
-    fn may_be_over(&self) -> bool {
-        self.is_unauthenticated() || matches!(self.reason, "failed" | "throttled")
+    /// Whether a cloud that answers says that it may be over, and not that this waits.
+    fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
+        let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
+        self.is_unauthenticated() || !waits && matches!(self.reason, "failed" | "throttled")
     }
 
     /// Whether the cloud did not take the manager's credentials.
@@ -385,6 +399,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         true => "no address".to_owned(),
         false => format!("address {}", addresses.join(", ")),
     });
+    why.loss = Loss::of(service, known.now);
     if let Some(since) = &service.metadata.deletion_timestamp {
         why.is
             .push(format!("being deleted for {}", span(known.now, *since)));
@@ -438,7 +453,12 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         };
         // The cloud takes the credentials of this command, which has just asked it.
         let is_answered = report.is_some_and(|it| !matches!(it.outcome, ReportedOutcome::Failed { .. }));
+        let is_over = is_answered && failure.may_be_over(report);
+        let restart = known
+            .restart
+            .filter(|_| failure.is_unauthenticated() && is_answered);
         let remedy = match failure.is_unauthenticated() && is_answered {
+            true if restart.is_some() => restart.unwrap_or_default(),
             true if failure.has_lasted(known.now) => OLDER_CREDENTIALS,
             true => TAKEN_BY_NOW,
             false => failure.remedy(known.now),
@@ -449,7 +469,10 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));
         why.causes.push(cause);
-        let next = match failure.may_be_over() && is_answered {
+        let next = match is_over {
+            true if restart.is_some() => {
+                "the manager tries again by itself, in vain until its pods are restarted"
+            }
             true => {
                 "the cloud answers this command now. The manager tries again by itself, within 5 min of its last try, and at once when the Service changes"
             }
@@ -486,6 +509,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .filter(|it| !is_told(it))
             .map(|it| known.cause(it)),
     );
+    why.put_in_order();
     why
 }
 
@@ -615,6 +639,11 @@ fn of_report(
     } in &report.ailments
     {
         let remedy = if remedy.is_empty() { UNANSWERED } else { remedy };
+        // The condition says the same.
+        if let Some(cause) = why.causes.iter_mut().find(|it| it.text.contains(text)) {
+            remedy.clone_into(&mut cause.remedy);
+            continue;
+        }
         let outcome = if *is_total {
             Outcome::Failed
         } else {
@@ -642,10 +671,13 @@ fn of_report(
 }
 
 impl<'a> Known<'a> {
-    /// What only waits for a manager that leads waits for more than that where none does.
+    /// What only waits for a manager that leads waits for more than that where none does, or with credentials that the cloud refuses.
     fn tell_unled(&self, why: &mut Why, id: &str) {
-        let causes = why.causes.iter_mut().filter(|it| self.is_unled && it.id == id);
-        causes.for_each(|it| UNLED.clone_into(&mut it.remedy));
+        let Some(remedy) = self.is_unled.then_some(UNLED).or(self.restart) else {
+            return;
+        };
+        let causes = why.causes.iter_mut().filter(|it| it.id == id);
+        causes.for_each(|it| remedy.clone_into(&mut it.remedy));
     }
 
     fn is_recent(&self, event: &SeenEvent) -> bool {

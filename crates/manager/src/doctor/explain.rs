@@ -57,6 +57,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     let of_services = events(kube, None).await;
     let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
     objects.is_unled = leads.is_unled();
+    objects.restart = managers::restart(found.as_ref());
     let works = managers::check(patient, found.as_ref(), leads.leader());
     patient.progress.is_at("asking for the manager's permissions");
     let provider = patient.cloud.provider();

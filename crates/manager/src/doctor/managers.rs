@@ -72,6 +72,21 @@ pub(super) fn older_credentials(found: Option<&Found>) -> Option<Cause> {
     Some(Cause::new(MANAGERS.id, Outcome::Warning, text, remedy))
 }
 
+/// What to do about such pods, as a sentence of its own.
+pub(super) fn restart(found: Option<&Found>) -> Option<String> {
+    let cause = older_credentials(found)?;
+    Some(format!(
+        "the manager's pods run with older credentials than their Secret has: {}",
+        cause.remedy
+    ))
+}
+
+/// What the cloud refuses to pods with old credentials follows from that, so this fails, too.
+pub(super) fn shuts_out(checks: &mut [Check]) {
+    let checks = checks.iter_mut().filter(|it| *it.topic == MANAGERS);
+    checks.for_each(|it| it.outcome = Outcome::Failed);
+}
+
 fn older(manager: &Deployed, said: &BTreeMap<String, Said>) -> Option<(String, String)> {
     let written = &said.get(&manager.object())?.written;
     let (secret, time) = written.iter().max_by_key(|(_, time)| *time)?;

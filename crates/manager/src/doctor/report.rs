@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use crate::outcome::Outcome;
+use crate::why::one_line;
 
 /// What a check is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +119,7 @@ impl Topic {
         Check {
             topic: self,
             outcome,
-            seen,
+            seen: one_line(seen),
             details: Vec::new(),
             remedy,
             help: self.help,
@@ -130,7 +131,7 @@ impl Check {
     /// With more of what was seen.
     #[must_use]
     pub fn with(mut self, details: Vec<String>) -> Self {
-        self.details = details;
+        self.details = details.into_iter().map(one_line).collect();
         self
     }
 

@@ -148,6 +148,7 @@ mod tests {
             routes: None,
             services: &[],
             is_unled: false,
+            restart: None,
         }
     }
 

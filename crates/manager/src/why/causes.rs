@@ -1,5 +1,8 @@
 //! What programs know causes by: all ids in one list.
 
+use std::cmp::Reverse;
+
+use super::{Cause, Why, addresses};
 use crate::doctor::TOPICS;
 
 /// What stands before the reason of the condition that tells of the last try.
@@ -107,4 +110,12 @@ pub(super) fn is_listed(id: &str) -> bool {
         || id.starts_with(EVENT)
         || CAUSES.iter().any(|(known, _)| *known == id)
         || TOPICS.iter().any(|topic| topic.id == id)
+}
+
+impl Why {
+    /// The worst first; of the same weight, what a manager makes by itself and what it noted stand behind what is down.
+    pub(super) fn put_in_order(&mut self) {
+        let is_later = |it: &Cause| it.id == addresses::DIFFERS || it.id.starts_with(EVENT);
+        self.causes.sort_by_key(|it| (Reverse(it.outcome), is_later(it)));
+    }
 }

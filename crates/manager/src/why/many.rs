@@ -2,7 +2,11 @@
 
 use std::cmp::Reverse;
 
+use bowline_cloud_provider::{Service, facts};
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Cause, Why};
+use crate::outcome::Outcome;
 
 /// How many names are told; the rest is counted.
 const NAMES: usize = 5;
@@ -18,68 +22,133 @@ pub(crate) fn some_of(names: impl IntoIterator<Item = String>) -> String {
     text
 }
 
+/// What the users of a Service lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Loss {
+    /// Nothing that is seen in the object.
+    #[default]
+    Unseen,
+    /// It has no address.
+    NoAddress,
+    /// It is being deleted for longer than that takes.
+    Stays,
+}
+
+impl Loss {
+    pub(super) fn of(service: &Service, now: Timestamp) -> Self {
+        match &service.metadata.deletion_timestamp {
+            Some(since) if now.duration_since(*since) > DELETED_WITHIN => Self::Stays,
+            _ if facts::published_addresses(service).is_empty() => Self::NoAddress,
+            _ => Self::Unseen,
+        }
+    }
+}
+
+/// What a load balancer takes to be deleted, and some more.
+const DELETED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
+
 /// A cause, and who has it.
 struct Entry<'a> {
     cause: Option<&'a Cause>,
-    /// The reason, with no word that is of one of them alone.
+    /// The reason, without namespace and name.
     same: String,
+    /// The same without the name alone, which is often a word of the text anyway.
+    bare: String,
     /// Which cause of them it is: the lowest of all places.
     place: usize,
+    /// What users lack for it.
+    loss: Loss,
     all: Vec<&'a Why>,
 }
 
-/// The causes of these objects in entries of one or two lines: what keeps them from their use first, of these the causes that stand
-/// first with their objects.
+/// The causes of these objects in entries of one or two lines: first those of Services that do not go or have no address, then what keeps
+/// the others from their use, of these the causes that stand first with their objects.
 pub(crate) fn of_many<'a>(whys: impl IntoIterator<Item = &'a Why>, most: usize) -> Vec<String> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for why in whys {
         if why.causes.is_empty() {
-            entries.push(Entry {
-                cause: None,
-                same: String::new(),
-                place: 0,
-                all: vec![why],
-            });
+            entries.push(Entry::new(why, None, 0));
         }
         for (place, cause) in why.causes.iter().enumerate() {
-            let same = same(why, cause);
-            let is_same = |it: &&mut Entry<'_>| {
-                it.same == same
-                    && it
-                        .cause
-                        .is_some_and(|it| it.id == cause.id && it.remedy == cause.remedy)
-            };
-            match entries.iter_mut().find(is_same) {
-                Some(entry) => {
-                    entry.place = entry.place.min(place);
-                    entry.all.push(why);
-                }
-                None => entries.push(Entry {
-                    cause: Some(cause),
-                    same,
-                    place,
-                    all: vec![why],
-                }),
+            let new = Entry::new(why, Some(cause), place);
+            match entries.iter_mut().find(|it| it.is_like(&new)) {
+                Some(entry) => entry.take(new),
+                None => entries.push(new),
             }
         }
     }
-    entries.sort_by_key(|it| (Reverse(it.cause.map(|cause| cause.outcome)), it.place));
+    entries.sort_by_key(|it| {
+        let outcome = it.cause.map(|cause| cause.outcome);
+        (Reverse(it.loss), Reverse(outcome), it.place)
+    });
     let more = entries.len().saturating_sub(most);
     let mut lines: Vec<String> = entries.iter().take(most).flat_map(lines).collect();
     lines.extend((more > 0).then(|| format!("and {more} more")));
     lines
 }
 
-/// The reason, as it is the same for all objects that have it.
-fn same(why: &Why, cause: &Cause) -> String {
-    let text = match cause.timeless.is_empty() {
-        true => &cause.text,
-        false => &cause.timeless,
-    };
-    match why.object.split_once('/') {
-        Some((_, name)) => text.replace(name, "NAME"),
-        None => text.clone(),
+impl<'a> Entry<'a> {
+    fn new(why: &'a Why, cause: Option<&'a Cause>, place: usize) -> Self {
+        let text = cause.map_or("", |it| match it.timeless.is_empty() {
+            true => &it.text,
+            false => &it.timeless,
+        });
+        let key = why.object.split_once('/').map_or("", |(_, key)| key);
+        let same = match key {
+            "" => text.to_owned(),
+            key => text.replace(key, NAME),
+        };
+        let bare = without(&same, key.rsplit('/').next().unwrap_or_default());
+        let is_first = |it: &Cause| it.outcome == Outcome::Failed || place == 0 && why.loss == Loss::Stays;
+        Self {
+            cause,
+            same,
+            bare,
+            place,
+            loss: cause.filter(|it| is_first(it)).map_or(Loss::Unseen, |_| why.loss),
+            all: vec![why],
+        }
     }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let (Some(cause), Some(its)) = (self.cause, other.cause) else {
+            return false;
+        };
+        let is_same = self.same == other.same || self.bare == other.bare;
+        is_same && cause.id == its.id && cause.remedy == its.remedy
+    }
+
+    fn take(&mut self, other: Self) {
+        if self.same != other.same {
+            self.same.clone_from(&self.bare);
+        }
+        self.place = self.place.min(other.place);
+        self.loss = self.loss.max(other.loss);
+        self.all.extend(other.all);
+    }
+}
+
+/// What stands for the name of each.
+const NAME: &str = "NAME";
+
+/// The text with a name replaced where it is a word of its own, or the end of a longer name.
+fn without(text: &str, name: &str) -> String {
+    let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let mut rest = text;
+    let mut shown = String::new();
+    while !rest.is_empty() {
+        let end = rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(end);
+        shown.push_str(if word == name && !name.is_empty() {
+            NAME
+        } else {
+            word
+        });
+        let other = tail.find(is_of_word).unwrap_or(tail.len());
+        shown.push_str(&tail[..other]);
+        rest = &tail[other..];
+    }
+    shown
 }
 
 fn lines(entry: &Entry<'_>) -> Vec<String> {
@@ -105,7 +174,6 @@ fn lines(entry: &Entry<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Outcome;
 
     fn why(name: &str, causes: &[(Outcome, &str)]) -> Why {
         let mut why = Why::new(format!("service/default/{name}"));
@@ -155,5 +223,48 @@ mod tests {
         };
         let lines = of_many(&[later("40 s ago: quota"), later("7 s ago: quota")], 10);
         assert_eq!(lines[0], "service/default/15, service/default/14: quota");
+    }
+
+    /// The text of a provider bears the name without its namespace.
+    #[test]
+    fn one_cause_of_many_is_one_entry_whatever_name_its_text_bears() {
+        let all = ["web", "shop-1"].map(|name| {
+            let text = format!(
+                "unable to get load balancer for {name}: kube_service_prod_default_{name}: 401, as of webs"
+            );
+            why(name, &[(Outcome::Failed, &text)])
+        });
+        assert_eq!(
+            of_many(&all, 10)[0],
+            "service/default/web, service/default/shop-1: unable to get load balancer for NAME: kube_service_prod_default_NAME: 401, as of webs"
+        );
+        let all =
+            ["web", "load"].map(|name| why(name, &[(Outcome::Failed, "the load balancer of web is full")]));
+        assert_eq!(
+            of_many(&all, 10)[0],
+            "service/default/web, service/default/load: the load balancer of web is full"
+        );
+    }
+
+    #[test]
+    fn what_has_no_address_or_does_not_go_stands_before_what_is_served() {
+        let mut all =
+            ["served", "out", "going"].map(|name| why(name, &[(Outcome::Failed, &format!("as-{name}"))]));
+        (all[1].loss, all[2].loss) = (Loss::NoAddress, Loss::Stays);
+        all[2].causes[0].outcome = Outcome::Warning;
+        let lines = of_many(&all, 2);
+        let first: Vec<&str> = lines
+            .iter()
+            .filter(|it| !it.starts_with(' '))
+            .map(String::as_str)
+            .collect();
+        assert_eq!(
+            first,
+            [
+                "service/default/going: no address: as-going",
+                "service/default/out: no address: as-out",
+                "and 1 more"
+            ]
+        );
     }
 }

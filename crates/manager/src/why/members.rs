@@ -226,11 +226,11 @@ fn of_health(why: &mut Why, nodes: &[Arc<Node>], set: NodeSet) {
     }
 }
 
-/// The zones of the Nodes that may be members, by the label.
+/// The zones of the Nodes that may be members, by the label; a Node that waits for its cloud has none yet.
 fn zones(nodes: &[Arc<Node>], set: NodeSet) -> BTreeMap<&str, usize> {
     let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| left_out_by(node, set).is_none()) {
-        let zone = node.labels.value(keys::LABEL_ZONE).unwrap_or("none");
+    let members = nodes.iter().filter(|node| left_out_by(node, set).is_none());
+    for zone in members.filter_map(|node| node.labels.value(keys::LABEL_ZONE)) {
         *zones.entry(zone).or_default() += 1;
     }
     zones
@@ -246,8 +246,7 @@ pub(super) fn of_zone(why: &mut Why, zone: Option<&str>, known: &Known<'_>) {
     let (Some(zone), Some(nodes), Some(set)) = (zone, known.nodes, known.node_set) else {
         return;
     };
-    let mut zones = zones(nodes, set);
-    zones.remove("none");
+    let zones = zones(nodes, set);
     if zones.is_empty() {
         return;
     }

@@ -228,6 +228,7 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
             span(known.now, node.created),
             keys::TAINT_UNINITIALIZED
         ),
+        false if node.provider_id.is_none() => "not initialised: it asks for no cloud".to_owned(),
         false => "initialised".to_owned(),
     });
     why.is.push(match node.readiness {
@@ -293,6 +294,7 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
         .warnings(node.name.as_str())
         .filter(|it| is_ours(&it.reason) && !is_told(it));
     why.causes.extend(warnings.map(|it| known.cause(it)));
+    why.put_in_order();
     if matches!(shown.answer, Some(Ok(InstanceAnswer::Foreign))) {
         "nothing from this manager: the Node is another cloud's".clone_into(&mut why.next);
     } else if node.is_uninitialized() {
@@ -310,7 +312,7 @@ fn of_network(why: &mut Why, node: &Node, known: &Known<'_>) {
     let network = node.network_unavailable.as_ref();
     if let Some(network) = network.filter(|it| it.is_unavailable && !is_told) {
         let remedy = match odd.peek() {
-            Some(_) if &*network.reason == NOT_ROUTED => "the next cause says why",
+            Some(_) if &*network.reason == NOT_ROUTED => "the cause that names the pod network says why",
             _ => WITHOUT_NETWORK,
         };
         let text = format!(

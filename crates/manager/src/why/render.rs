@@ -6,6 +6,14 @@ use serde_json::{Value, json};
 
 use super::{Cause, Why};
 
+/// A text without the line breaks that a cloud puts into its errors.
+pub(crate) fn one_line(text: String) -> String {
+    match text.contains('\n') {
+        true => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        false => text,
+    }
+}
+
 /// For people.
 #[must_use]
 pub fn render_text(all: &[Why]) -> String {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod addresses;
+mod order;
 
 fn now() -> Timestamp {
     "2026-01-01T00:30:00Z".parse().unwrap()
@@ -28,6 +29,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         routes: None,
         services: &[],
         is_unled: false,
+        restart: None,
     }
 }
 

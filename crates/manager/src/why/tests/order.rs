@@ -1,0 +1,127 @@
+//! Which cause is told first.
+
+use super::*;
+
+fn ids(why: &Why) -> Vec<&str> {
+    why.causes.iter().map(|cause| &*cause.id).collect()
+}
+
+fn down(is_total: bool) -> Ailment {
+    Ailment {
+        text: "members do not answer".to_owned(),
+        is_total,
+        remedy: "",
+        is_of_making: false,
+    }
+}
+
+#[test]
+fn a_step_that_is_made_by_itself_never_stands_before_an_outage() {
+    for is_total in [true, false] {
+        let report = PlanReport {
+            ailments: vec![down(is_total)],
+            notes: vec![Note::warning("Odd", "it is odd")],
+            ..with_step()
+        };
+        let why = of_service(&service(|_| {}), Some(&report), &known(&nodes(), &[]));
+        assert_eq!(
+            ids(&why),
+            ["service.members-down", "service.differs", "event.Odd"]
+        );
+    }
+}
+
+#[test]
+fn what_keeps_a_service_from_its_use_stands_before_what_is_only_warned_of() {
+    let none = Endpoints {
+        unready: 3,
+        ..Endpoints::default()
+    };
+    let nodes = nodes();
+    let known = Known {
+        endpoints: Some(&none),
+        ..known(&nodes, &[])
+    };
+    let why = of_service(&in_trouble("quota", QUOTA), Some(&with_step()), &known);
+    assert_eq!(ids(&why), ["last-try.quota", "service.pods-not-ready"]);
+}
+
+/// What follows from old credentials does not say that it may be over: the cause says what to do.
+#[test]
+fn pods_with_older_credentials_are_the_cause_of_what_the_cloud_refuses() {
+    let nodes = nodes();
+    let restart = "the pods run with older credentials: restart them";
+    let known = Known {
+        restart: Some(restart),
+        ..known(&nodes, &[])
+    };
+    let refused = in_trouble("denied", &format!("401; {}", advice::UNAUTHENTICATED));
+    let why = of_service(&refused, Some(&report()), &known);
+    assert_eq!(why.causes[0].remedy, restart, "{why:?}");
+    assert!(!why.next.contains("answers this command now"), "{why:?}");
+    assert!(is_shut_out(&refused));
+    let answer = present(PowerState::On);
+    let why = of_node(&waiting(Some("toy://1")), &Shown::of(Some(&answer)), &known);
+    assert_eq!(why.causes[0].remedy, restart, "{why:?}");
+}
+
+/// The cloud answers this command, and the load balancer is what is waited for.
+#[test]
+fn a_load_balancer_that_stays_busy_does_not_read_as_healed() {
+    let failed = in_trouble("failed", "load balancer x is not ACTIVE: PENDING_UPDATE");
+    let busy = PlanReport {
+        outcome: ReportedOutcome::Waiting {
+            reason: "x is PENDING_UPDATE".to_owned(),
+        },
+        ..report()
+    };
+    let next = of_service(&failed, Some(&busy), &known(&nodes(), &[])).next;
+    assert!(!next.contains("the cloud answers this command now"), "{next}");
+}
+
+#[test]
+fn what_the_condition_tells_is_no_second_cause_by_the_members() {
+    let said = in_trouble("refused", "pool p: members do not answer; set them back");
+    let remedy = "whoever set it sets it back";
+    let down = Ailment { remedy, ..down(true) };
+    let why = of_service(
+        &said,
+        Some(&PlanReport {
+            ailments: vec![down],
+            ..report()
+        }),
+        &known(&nodes(), &[]),
+    );
+    assert_eq!(ids(&why), ["last-try.refused"]);
+    assert_eq!(why.causes[0].remedy, remedy);
+}
+
+#[test]
+fn a_cause_is_one_line_whatever_the_cloud_says() {
+    let cause = Cause::new("cloud.busy", Outcome::Failed, "please report\n<class X>", "");
+    assert_eq!(cause.text, "please report <class X>");
+}
+
+#[test]
+fn zones_are_told_of_nodes_that_have_one() {
+    let of = |name: &str, zone: Option<&str>| {
+        let labels = zone.map(|zone| (keys::LABEL_ZONE, zone));
+        Arc::new(Node {
+            labels: labels.into_iter().collect(),
+            ..Node::named(name)
+        })
+    };
+    let is_told = |nodes: &[Arc<Node>]| {
+        let why = of_service(&service(|_| {}), None, &known(nodes, &[]));
+        why.is.into_iter().find(|it| it.contains("zones"))
+    };
+    assert_eq!(is_told(&[of("a", Some("z")), Arc::new(waiting(None))]), None);
+    let told = is_told(&[of("a", Some("z")), of("b", None), of("c", Some("y"))]).unwrap();
+    assert_eq!(told, "they are in several zones: y (1), z (1)");
+}
+
+#[test]
+fn a_node_that_asks_for_no_cloud_is_not_called_initialised() {
+    let why = of_node(&Node::named("plain"), &Shown::default(), &known(&nodes(), &[]));
+    assert!(why.is[0].starts_with("not initialised"), "{why:?}");
+}
