@@ -200,8 +200,8 @@ struct Session<R: Reconciler> {
 /// Notes in the book what was refused since the last time.
 fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::Remembered, R::Step>) {
     if let Some((book, asker)) = reconciler.book(facts) {
-        for (step, why) in memory.refusals.unnoted() {
-            book.note(&asker, step, why, |known| reconciler.is_same_request(known, step));
+        for new in memory.refusals.unnoted() {
+            book.note(&asker, new, |known| reconciler.is_same_request(known, new.0));
         }
     }
 }

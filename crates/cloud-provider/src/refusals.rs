@@ -17,6 +17,9 @@ use crate::{Asker, Kept};
 /// The longest time for which a write is held back.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
+/// The same where what is in the way may go without a word: that of the schedule of Services.
+const BRIEFLY: Duration = Duration::from_secs(5 * 60);
+
 /// A write that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Refused<S> {
@@ -25,13 +28,14 @@ struct Refused<S> {
     /// How often in a row.
     times: u32,
     since: Timestamp,
+    longest: Duration,
 }
 
 impl<S> Refused<S> {
     /// Whether the pause is not over. A clock that was set back ends it: it lasts no longer than it is long.
     fn is_held_back(&self, now: Timestamp) -> bool {
         let passed = Duration::try_from(now.duration_since(self.since));
-        passed.is_ok_and(|passed| passed < held_back_for(self.times))
+        passed.is_ok_and(|passed| passed < pause(self.times, self.longest))
     }
 }
 
@@ -76,7 +80,7 @@ impl<S: Clone> RefusalBook<S> {
             let held = held.into_iter().map(|one| Held {
                 step: one.step.clone(),
                 why: one.why.clone(),
-                is_noted: true,
+                unnoted: None,
             });
             Refusals {
                 held: held.collect(),
@@ -88,8 +92,13 @@ impl<S: Clone> RefusalBook<S> {
         })
     }
 
-    /// A write was refused.
-    pub(crate) fn note(&self, asker: &Asker, step: &S, why: &Refusal, is_same: impl Fn(&S) -> bool) {
+    /// A write was refused, and is held back for no longer than `longest`.
+    pub(crate) fn note(
+        &self,
+        asker: &Asker,
+        (step, why, longest): (&S, &Refusal, Duration),
+        is_same: impl Fn(&S) -> bool,
+    ) {
         self.refused.with(&asker.uid, |page| {
             page.take_if(|page| page.asked != asker.asked);
             let page = page.get_or_insert_with(|| Page {
@@ -103,6 +112,7 @@ impl<S: Clone> RefusalBook<S> {
                 why: why.clone(),
                 times: times.saturating_add(1),
                 since: asker.now,
+                longest,
             });
         });
     }
@@ -139,8 +149,8 @@ pub struct Refusals<S> {
 struct Held<S> {
     step: S,
     why: Refusal,
-    /// Whether the book has it.
-    is_noted: bool,
+    /// For how long at most the book is to hold it back; `None`: it has it, or is not to.
+    unnoted: Option<Duration>,
 }
 
 impl<S> Default for Refusals<S> {
@@ -183,14 +193,20 @@ impl<S> Refusals<S> {
     /// A write was refused. The session says so by itself of what the answer to a write tells; a provider says it where a look tells,
     /// as of a job that the write began.
     pub fn add(&mut self, step: S, why: Refusal) {
-        let is_noted = false;
-        self.held.push(Held { step, why, is_noted });
+        let unnoted = Some(LONGEST);
+        self.held.push(Held { step, why, unnoted });
+    }
+
+    /// A write was refused for what is in the way, and that may go without a word: it is tried again after five minutes at the latest.
+    pub fn add_briefly(&mut self, step: S, why: Refusal) {
+        let unnoted = Some(BRIEFLY);
+        self.held.push(Held { step, why, unnoted });
     }
 
     /// A write is held back in this reconcile, and not beyond: the state may move by then.
     pub fn hold(&mut self, step: S, why: Refusal) {
-        let is_noted = true;
-        self.held.push(Held { step, why, is_noted });
+        let unnoted = None;
+        self.held.push(Held { step, why, unnoted });
     }
 
     /// Puts all of them in a fixed order, so that what is told of several does not depend on which came first.
@@ -199,12 +215,9 @@ impl<S> Refusals<S> {
     }
 
     /// What the book does not have yet. It does then.
-    pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal)> {
-        let new = self.held.iter_mut().filter(|held| !held.is_noted);
-        new.map(|held| {
-            held.is_noted = true;
-            (&held.step, &held.why)
-        })
+    pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal, Duration)> {
+        let held = self.held.iter_mut();
+        held.filter_map(|held| Some((&held.step, &held.why, held.unnoted.take()?)))
     }
 }
 
@@ -244,7 +257,9 @@ mod tests {
     }
 
     fn note(book: &RefusalBook<&'static str>, asker: &Asker, step: &'static str) {
-        book.note(asker, &step, &Refusal::new("no"), |known| *known == step);
+        book.note(asker, (&step, &Refusal::new("no"), LONGEST), |known| {
+            *known == step
+        });
     }
 
     #[test]
@@ -269,7 +284,7 @@ mod tests {
         for (step, is_limit) in [("a", true), ("b", false)] {
             for second in [100, 105] {
                 let why = Refusal::new("no").of_limit(is_limit);
-                book.note(&asker(1, second), &step, &why, |known| *known == step);
+                book.note(&asker(1, second), (&step, &why, LONGEST), |known| *known == step);
             }
         }
         book.room_was_made();
@@ -329,7 +344,7 @@ mod tests {
         let mut refusals = Refusals::default();
         refusals.add("a", Refusal::new("no"));
         refusals.hold("b", Refusal::new("not now"));
-        let new: Vec<&str> = refusals.unnoted().map(|(step, _)| *step).collect();
+        let new: Vec<&str> = refusals.unnoted().map(|(step, ..)| *step).collect();
         assert_eq!((new, refusals.unnoted().count()), (vec!["a"], 0));
         assert!(refusals.why(&"a").is_some() && refusals.why(&"b").is_some());
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts, keys};
 use bowline_kube_io::KubeError;
 use tokio::time::Instant;
 
@@ -168,6 +168,15 @@ impl Fights {
             self.untold.entry(part).or_default();
         }
         Some(after)
+    }
+
+    /// The same of the note of the class.
+    pub(super) fn lost_note(&mut self) -> Option<Duration> {
+        let after = self.lost(Part::Annotations);
+        if let Some(untold) = self.untold.get_mut(&Part::Annotations) {
+            untold.insert(keys::ANNOTATION_CLASS.to_owned());
+        }
+        after
     }
 
     /// Why the Service may lack its status, and for how long; `None` as soon as nobody has taken it away for a while.
@@ -361,7 +370,7 @@ impl ServiceController {
             self.tracked(key, |tracked| tracked.written(&write, written.is_ok()));
             service = Arc::new(written?);
         }
-        if !facts::has_finalizer(&service) {
+        if !facts::has_finalizer(&service) || facts::noted_class(&service) != facts::class(&service) {
             service = Arc::new(self.ctx.kube.set_service_finalizer(&service, true).await?);
         }
         let status = self.tracked(key, |tracked| tracked.fights.status.clone());

@@ -43,14 +43,19 @@ impl ServiceController {
             cluster: Arc::clone(&self.ctx.cluster),
             now: self.ctx.kube.clock().now(),
         };
-        let mut questions = self.provider.load_balancer.made_for(&*self.view);
-        questions.extend(self.provider.load_balancer.left_elsewhere(&facts));
-        let asked = questions.len();
-        let (mut found, failed) = ask_all(questions, future::pending).await;
+        let made_for = self.provider.load_balancer.made_for(&*self.view);
+        let elsewhere = self.provider.load_balancer.left_elsewhere(&facts);
+        let asked = made_for.len() + elsewhere.len();
+        let ((mut found, mut failed), (elsewhere, silent)) = future::join(
+            ask_all(made_for, future::pending),
+            ask_all(elsewhere, future::pending),
+        )
+        .await;
+        failed.extend(silent);
         let failure = failed
             .first()
             .map(|it| (it.error().to_string(), RetryAfter::by_cloud(&it.why)));
-        for MadeFor { key, uid, .. } in &found {
+        for MadeFor { key, uid, .. } in &elsewhere {
             let is_it = |service: &Arc<Service>| service.metadata.uid.as_ref() == Some(uid);
             let service = self.services.get(key).filter(is_it);
             if service.is_some_and(|service| self.classes().is_wanted(&service)) {

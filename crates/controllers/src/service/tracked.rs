@@ -241,6 +241,11 @@ impl Tracked {
                 asked.put_back = asked.put_back.into_iter().chain(self.fights.lost(part)).min();
             }
         }
+        // Without it a manager that serves no classes may take the finalizer off, once the class has gone with the type.
+        let is_noted = |service| facts::noted_class(service) == facts::class(service);
+        if is_noted(old) && !is_noted(new) && facts::class(old) == facts::class(new) {
+            asked.put_back = asked.put_back.into_iter().chain(self.fights.lost_note()).min();
+        }
         asked
     }
 

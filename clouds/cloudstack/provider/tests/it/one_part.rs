@@ -228,6 +228,36 @@ async fn a_firewall_rule_that_conflicts_with_something_unseen_closes_its_port_on
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_port_that_another_rule_has_is_asked_for_by_the_schedule_and_not_at_each_change_of_the_nodes() {
+    let world = World::new().await;
+    world.add(WEB, UID, &[("TCP", 443, 31443), ("TCP", 80, 31080)]);
+    let create = || Fault::operation("createLoadBalancerRule");
+    world.sim.faults().add(saying(create().nth(2).always(), 537));
+    assert!(!world.run(WEB).await.complaint().is_empty());
+    let mut pause = PAUSE;
+    for round in 0..10 {
+        for node in ["node-a", "node-b"] {
+            match round % 2 {
+                0 => joins(&world, node),
+                _ => world.remove_node(node),
+            }
+            let (run, writes) = world.writes_of(world.run(WEB)).await;
+            assert!(run.complaint().contains("537"), "{}", run.complaint());
+            assert_eq!(writes.len(), 1, "a member alone: {writes:?}");
+            assert!(!writes[0].starts_with("create"), "{writes:?}");
+        }
+        // Who has the port may be gone without a word.
+        tokio::time::sleep(pause).await;
+        let (_, writes) = world.writes_of(world.run(WEB)).await;
+        assert_eq!(writes, ["createLoadBalancerRule"], "after {pause:?}");
+        pause = (2 * pause).min(Duration::from_secs(300));
+    }
+    world.sim.faults().clear();
+    tokio::time::sleep(pause).await;
+    world.run(WEB).await.settled();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_port_at_which_the_server_fails_costs_the_other_port_nothing() {
     for is_vpc in [false, true] {
         let opening = if is_vpc {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::{Intent, Wanted};
-use crate::load_balancer::observe::network::{MOST_BLOCKS, others};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads, bought_already};
 use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::load_balancer::step::CloudStep;
@@ -37,6 +37,8 @@ pub(crate) enum Learned {
     NotBought(Purchase),
     /// Nothing was bought, because it was refused.
     Refused(Refusal),
+    /// No block was bought, because it is not known yet whether the network takes this one.
+    Awaits(String),
     /// The block is on its way to the network.
     Attached,
     /// The block, as it is after the attachment was refused because it is there already.
@@ -72,7 +74,7 @@ impl Told for Learned {
             | Self::Marked
             | Self::Detached
             | Self::Deleted => WriteOutcome::Taken,
-            Self::NotAttached(Unattached::Busy(_)) => WriteOutcome::PutOff,
+            Self::NotAttached(Unattached::Busy(_)) | Self::Awaits(_) => WriteOutcome::PutOff,
             // It may have been asked for by then.
             Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
             Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
@@ -148,8 +150,10 @@ impl Writer<'_> {
         let bought = |block: Option<&str>| network.bought(key, block);
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            if let Err(full) = network.reserve(key).await {
-                return Ok(Learned::Refused(full));
+            match network.reserve(key).await {
+                Err(NoPlace::Full(full)) => return Ok(Learned::Refused(full)),
+                Err(NoPlace::Unknown(block)) => return Ok(Learned::Awaits(block)),
+                Ok(()) => {}
             }
             if self.seen.listed.elapsed() > FRESH {
                 match bought_already(self.client, &wanted.identity).await? {
@@ -258,7 +262,7 @@ async fn try_to_attach(
     network: &str,
 ) -> Result<Learned, CloudError> {
     // Whether the network would take another block is known by this one.
-    let takes = || reads.network.refuses_no_more(block);
+    let takes = || reads.network.takes(block);
     let error = match client.attach(network, block).await {
         Ok(()) => {
             takes();

@@ -23,6 +23,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             seen.memory.own.purchase = purchase;
         }
+        (_, Learned::Awaits(block)) => seen.unanswered = Some(block),
         (CloudStep::Attach { block, network, .. }, Learned::Attached) => attached(seen, block, network),
         (CloudStep::Attach { block, .. }, Learned::Block(now)) => {
             for known in seen.blocks.iter_mut().filter(|known| known.id == *block) {

@@ -28,7 +28,7 @@ pub(crate) struct Observed {
     pub(crate) network: Option<network::Shown>,
     /// Why no block is to be bought now: the network is full.
     pub(crate) full: Option<Refusal>,
-    /// A block that an earlier process bought for another Service, and of which it is not known whether the network takes it.
+    /// A block that was bought for another Service, and of which it is not known whether the network takes it.
     pub(crate) unanswered: Option<String>,
     /// The cluster's block that has the address in the field, where none is the Service's.
     pub(crate) stray: Option<IpBlock>,

@@ -152,19 +152,27 @@ async fn a_new_process_buys_nothing_before_the_network_has_taken_what_an_earlier
 
 #[tokio::test(start_paused = true)]
 async fn of_services_that_come_together_to_a_network_that_is_full_unseen_one_buys() {
-    let world = World::new();
-    world.sim.service().set_latency(Duration::from_millis(200));
-    for _ in 0..4 {
-        world.sim.add_block(BlockSpec::default().network(NETWORK));
+    for (takes, is_full) in [(0, true), (30, true), (30, false)] {
+        let world = World::new();
+        world.sim.service().set_latency(Duration::from_millis(200));
+        for _ in 0..4 {
+            world.sim.add_block(BlockSpec::default().network(NETWORK));
+        }
+        world.sim.set_behaviour(|it| {
+            it.quota.blocks_per_network = if is_full { 4 } else { 10 };
+            it.block_create_time = Duration::from_secs(takes);
+        });
+        let keys = ["shop/a", "shop/b", "shop/c"];
+        keys.iter().for_each(|key| world.add(key));
+        let all = futures::future::join_all(keys.map(|key| world.run(key)));
+        let ended = tokio::time::timeout(Duration::from_secs(90), all).await;
+        if !is_full {
+            ended.unwrap().into_iter().for_each(|run| drop(run.settled()));
+        }
+        assert_eq!(world.sim.blocks().len(), if is_full { 5 } else { 7 }, "{takes} s");
+        let claimed = keys.iter().filter(|key| world.claim(key).is_some());
+        assert!(claimed.count() <= 1, "who may not buy claims nothing");
     }
-    world.sim.set_behaviour(|it| it.quota.blocks_per_network = 4);
-    let keys = ["shop/a", "shop/b", "shop/c"];
-    keys.iter().for_each(|key| world.add(key));
-    let all = futures::future::join_all(keys.map(|key| world.run(key)));
-    drop(tokio::time::timeout(Duration::from_secs(60), all).await);
-    assert_eq!(world.sim.blocks().len(), 5);
-    let claimed = keys.iter().filter(|key| world.claim(key).is_some());
-    assert!(claimed.count() <= 1, "who may not buy claims nothing");
 }
 
 #[tokio::test(start_paused = true)]

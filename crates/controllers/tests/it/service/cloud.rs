@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_provider::orphans::OrphanFacts;
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub(super) balancers: BTreeMap<String, Vec<String>>,
     /// Whether balancers show whom they were made for; then the names, by UID.
     pub(super) marks: Option<BTreeMap<String, String>>,
+    /// The Service, and its UID, of which another cloud shows something.
+    pub(super) elsewhere: Option<(String, String)>,
     /// What another cloud answers that is asked beside it; `None`: there is none.
     pub(super) other_cloud: Option<CloudError>,
     /// Every reconcile that ended: what it was to do, how many seconds it took, and whether it failed.
@@ -453,6 +456,19 @@ impl LoadBalancer for Cloud {
     fn reconciled(&self, _: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
         let ended = (kind.as_str(), took.as_secs(), has_failed);
         self.state.lock().unwrap().reconciled.push(ended);
+    }
+
+    fn left_elsewhere<'a>(&'a self, _: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
+        let elsewhere = self.state.lock().unwrap().elsewhere.clone();
+        let question = elsewhere.map(|(name, uid)| {
+            let made = MadeFor {
+                key: ServiceKey::new("default", name.as_str()),
+                uid,
+                balancer: name,
+            };
+            Question::new(ready(Ok(vec![made]))).to(Some("other"))
+        });
+        question.into_iter().collect()
     }
 
     fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {

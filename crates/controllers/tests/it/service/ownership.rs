@@ -229,6 +229,31 @@ async fn what_lost_its_class_while_no_process_ran_is_removed_by_the_manager_that
     }
 }
 
+/// Without it the manager of the Services without a class may take the finalizer off, once the class has gone with the type.
+#[tokio::test(start_paused = true)]
+async fn a_note_of_the_class_that_somebody_strips_is_put_back_without_a_call_to_the_cloud() {
+    let mut world = World::new(&["a"]);
+    world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+    world.start();
+    world.add("web", json!({ "loadBalancerClass": "ours" }));
+    world.settled("web").await;
+    let calls = world.cloud.calls("").len();
+    for round in 1..10 {
+        world.edit("web", |s| {
+            let annotations = s["metadata"]["annotations"].as_object_mut().unwrap();
+            annotations.remove("bowline/load-balancer-class").unwrap();
+        });
+        world.pass(seconds(60)).await;
+        let service = world.service("web").unwrap();
+        assert_eq!(
+            service["metadata"]["annotations"]["bowline/load-balancer-class"], "ours",
+            "{round}"
+        );
+    }
+    assert_eq!(world.cloud.calls("").len(), calls);
+    assert!(world.count("ChangedBack") <= 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_note_of_another_class_is_put_right_before_the_service_is_served() {
     let world = World::running(&["a"]).await;

@@ -2,8 +2,9 @@
 //!
 //! A refusal is remembered (decision 0031), and costs the other steps nothing. So is whatever fails when something that works was
 //! taken away for the step: that comes back, and is not taken away again at once. A conflict about a port costs the others nothing
-//! either, nor does what failed in the cloud (530) when members or an opening were added to a rule: it is held back until the next
-//! reconcile, and the rest serves. Whoever has the port may be gone by then. A rule that fails so takes a first build back, with the address that
+//! either, and a rule is asked for again after five minutes at the latest, because whoever has the port may be gone by then. Nor does what
+//! failed in the cloud (530) when members or an opening were added to a rule: it is held back until the next reconcile, and the rest
+//! serves. A rule that fails so takes a first build back, with the address that
 //! was acquired for it a moment ago.
 //!
 //! An address is not acquired by halves: what was claimed for it is taken back after a failure. That an address is refused is
@@ -63,6 +64,8 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
     };
     if failure.is_definite && is_refused {
         Learned::Refused(refusal(observed, step, &failure.error))
+    } else if failure.is_definite && is_conflict && matches!(step, CloudStep::CreateRule(_)) {
+        Learned::Taken(refusal(observed, step, &failure.error))
     } else if failure.is_definite && is_held {
         Learned::Held(refusal(observed, step, &failure.error))
     } else {

@@ -2,6 +2,7 @@
 //! known to have a place. What it says also tells people what does not fit.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +55,14 @@ impl Shown {
     }
 }
 
+/// Why no place is kept for a block.
+pub(crate) enum NoPlace {
+    /// The network is full.
+    Full(Refusal),
+    /// Whether the network takes this block is not known yet. If not, one more would be bought in vain.
+    Unknown(String),
+}
+
 /// The public network.
 pub(crate) struct Network {
     facts: Arc<Facts>,
@@ -72,6 +81,8 @@ struct Facts {
     places: Mutex<Vec<Place>>,
     /// The free blocks that the network refused at the last try, in which words, and when.
     refused: Mutex<BTreeMap<String, (String, Instant)>>,
+    /// Whether it took a block in the time of this process.
+    has_taken: AtomicBool,
     /// Held by who waits for what becomes of the block before its own.
     turn: tokio::sync::Mutex<()>,
     /// The network has said something to a block.
@@ -108,6 +119,7 @@ impl Network {
             unreadable: Mutex::default(),
             places: Mutex::default(),
             refused: Mutex::default(),
+            has_taken: AtomicBool::new(false),
             turn: tokio::sync::Mutex::default(),
             answered: Notify::new(),
         });
@@ -145,7 +157,7 @@ impl Network {
 
     /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together each waits
     /// a moment for what the network says to the block before: if it is full whatever it shows, one block is bought in vain.
-    pub(crate) async fn reserve(&self, service: &ServiceKey) -> Result<(), Refusal> {
+    pub(crate) async fn reserve(&self, service: &ServiceKey) -> Result<(), NoPlace> {
         let _turn = self.facts.turn.lock().await;
         loop {
             let answered = self.facts.answered.notified();
@@ -156,9 +168,12 @@ impl Network {
             // Whether it was answered or took too long, the next look tells.
             let _ = timeout_at(until, answered).await;
         }
+        if let Some(block) = self.unanswered_for(service) {
+            return Err(NoPlace::Unknown(block));
+        }
         let mut places = lock(&self.facts.places);
         if let Some(full) = self.facts.full_for(service, &places) {
-            return Err(full);
+            return Err(NoPlace::Full(full));
         }
         places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
         places.push(Place {
@@ -185,10 +200,13 @@ impl Network {
         }
     }
 
-    /// The block of an earlier process and of another Service to which the network has said nothing yet.
+    /// The block of another Service to which the network has said nothing yet: one of an earlier process or, before the network has taken
+    /// any, of this one.
     pub(crate) fn unanswered_for(&self, service: &ServiceKey) -> Option<String> {
+        let has_taken = self.facts.has_taken.load(Ordering::Relaxed);
         let places = lock(&self.facts.places);
-        let is_open = |it: &&Place| it.is_earlier && !it.is_answered && it.since.elapsed() < KEPT;
+        let is_open =
+            |it: &&Place| (it.is_earlier || !has_taken) && !it.is_answered && it.since.elapsed() < KEPT;
         let mut open = places.iter().filter(is_open).filter(|it| it.service != *service);
         open.find_map(|place| place.block.clone())
     }
@@ -221,6 +239,12 @@ impl Network {
         refused
             .insert(block.to_owned(), (words, Instant::now()))
             .is_some()
+    }
+
+    /// The network takes a block, so that it is not full whatever it shows.
+    pub(crate) fn takes(&self, block: &str) {
+        self.facts.has_taken.store(true, Ordering::Relaxed);
+        self.refuses_no_more(block);
     }
 
     /// The network takes a block after all, or the block is not wanted there any more.

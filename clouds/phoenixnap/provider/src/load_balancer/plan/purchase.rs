@@ -171,6 +171,9 @@ pub(super) fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalan
     if let Some(full) = &seen.full {
         return refused(full);
     }
+    if seen.unanswered.is_some() && is_claimed {
+        return Plan::new(kube(KubeWrite::AnnotateService(Claim::withdrawn())));
+    }
     if let Some(block) = &seen.unanswered {
         let reason = format!("whether public network {network} takes IP block {block} is not known yet");
         return Plan::new(wait(SOON, reason));
