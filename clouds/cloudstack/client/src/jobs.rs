@@ -143,7 +143,6 @@ pub(crate) struct Status {
     jobstatus: Option<i64>,
     #[serde(default, deserialize_with = "crate::wire::number_or_none")]
     jobresultcode: Option<i64>,
-    #[serde(default)]
     jobresulttype: Option<String>,
     #[serde(default)]
     jobresult: Value,

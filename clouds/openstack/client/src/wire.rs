@@ -1,7 +1,7 @@
 //! What stands on the wire: ids, objects as the APIs answer them, and bodies as they take them.
 //!
-//! Only fields that are used are here. A field that may be missing or `null` has a default; an update holds what it
-//! changes and nothing else.
+//! Only fields that are used are here. A field that may be missing or `null` has a default or is an `Option`; an update holds
+//! what it changes and nothing else.
 
 mod compute;
 mod envelope;

@@ -15,7 +15,6 @@ pub struct LoadBalancer {
     /// Its name; several may share one.
     pub name: String,
     /// When it was made: RFC 3339, UTC, microseconds, so the order of texts is the order of times.
-    #[serde(default)]
     pub created_at: Option<String>,
     /// Its state.
     pub status: LoadBalancerStatus,
@@ -37,10 +36,8 @@ pub struct VipAddress {
     /// The address as the API writes it.
     pub address: String,
     /// 4 or 6.
-    #[serde(default)]
     pub version: Option<u8>,
     /// The subnet that it belongs to.
-    #[serde(default)]
     pub subnet: Option<SubnetStub>,
 }
 

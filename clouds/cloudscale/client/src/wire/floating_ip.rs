@@ -10,18 +10,14 @@ pub struct FloatingIp {
     /// The address with its length, e.g. `198.51.100.7/32`. The part before the slash is the id in URLs.
     pub network: String,
     /// 4 or 6.
-    #[serde(default)]
     pub ip_version: Option<u8>,
     /// The server that it leads to.
-    #[serde(default)]
     pub server: Option<Stub<ServerId>>,
     /// The load balancer that it leads to.
-    #[serde(default)]
     pub load_balancer: Option<Stub<LoadBalancerId>>,
     /// Where it may go.
     #[serde(rename = "type", default)]
     pub kind: Option<FloatingIpType>,
     /// Its region; `None` for a global one.
-    #[serde(default)]
     pub region: Option<Slug>,
 }

@@ -14,13 +14,10 @@ pub struct Listener {
     /// Its name.
     pub name: String,
     /// When it was made; see [`LoadBalancer::created_at`](super::LoadBalancer::created_at).
-    #[serde(default)]
     pub created_at: Option<String>,
     /// Where it sends what it accepts. The API's data model allows none.
-    #[serde(default)]
     pub pool: Option<Stub<PoolId>>,
     /// The load balancer that it belongs to.
-    #[serde(default)]
     pub load_balancer: Option<Stub<LoadBalancerId>>,
     /// What it accepts.
     pub protocol: ListenerProtocol,
@@ -30,13 +27,10 @@ pub struct Listener {
     #[serde(default, deserialize_with = "super::list")]
     pub allowed_cidrs: Vec<String>,
     /// How long a client may be silent, in milliseconds.
-    #[serde(default)]
     pub timeout_client_data_ms: Option<i64>,
     /// How long a connection to a member may take, in milliseconds.
-    #[serde(default)]
     pub timeout_member_connect_ms: Option<i64>,
     /// How long a member may be silent, in milliseconds.
-    #[serde(default)]
     pub timeout_member_data_ms: Option<i64>,
 }
 

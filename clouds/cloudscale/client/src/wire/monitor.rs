@@ -12,7 +12,6 @@ pub struct Monitor {
     /// Its id.
     pub uuid: MonitorId,
     /// When it was made; see [`LoadBalancer::created_at`](super::LoadBalancer::created_at).
-    #[serde(default)]
     pub created_at: Option<String>,
     /// The pool whose members it probes.
     pub pool: Stub<PoolId>,
@@ -28,7 +27,6 @@ pub struct Monitor {
     #[serde(rename = "type")]
     pub kind: MonitorType,
     /// What it asks and expects, for the types `http` and `https`.
-    #[serde(default)]
     pub http: Option<MonitorHttp>,
 }
 

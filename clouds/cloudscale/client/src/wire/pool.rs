@@ -16,7 +16,6 @@ pub struct Pool {
     /// Its name; several may share one.
     pub name: String,
     /// When it was made; see [`LoadBalancer::created_at`](super::LoadBalancer::created_at).
-    #[serde(default)]
     pub created_at: Option<String>,
     /// The load balancer that it belongs to.
     pub load_balancer: Stub<LoadBalancerId>,
@@ -50,23 +49,18 @@ pub struct Member {
     /// Its name.
     pub name: String,
     /// When it was made; see [`LoadBalancer::created_at`](super::LoadBalancer::created_at).
-    #[serde(default)]
     pub created_at: Option<String>,
     /// Whether it gets traffic.
-    #[serde(default)]
     pub enabled: Option<bool>,
     /// The port that gets the traffic.
     pub protocol_port: u16,
     /// The port that is probed; `None` is the port that gets the traffic.
-    #[serde(default)]
     pub monitor_port: Option<u16>,
     /// Its address as the API writes it.
     pub address: String,
     /// The subnet that its address belongs to.
-    #[serde(default)]
     pub subnet: Option<SubnetStub>,
     /// What the monitor thinks of it.
-    #[serde(default)]
     pub monitor_status: Option<MonitorStatus>,
 }
 

@@ -39,10 +39,8 @@ pub struct Address {
     /// The address as the API writes it.
     pub address: String,
     /// 4 or 6.
-    #[serde(default)]
     pub version: Option<u8>,
     /// The subnet that it belongs to.
-    #[serde(default)]
     pub subnet: Option<SubnetStub>,
 }
 

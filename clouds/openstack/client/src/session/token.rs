@@ -231,7 +231,6 @@ struct Answer {
 struct Token {
     #[serde(default)]
     catalog: Catalog,
-    #[serde(default)]
     project: Option<Project>,
     #[serde(default, deserialize_with = "list")]
     roles: Vec<Role>,

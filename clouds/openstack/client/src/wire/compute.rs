@@ -48,10 +48,8 @@ pub struct Server {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerFlavor {
     /// The flavor's id.
-    #[serde(default)]
     pub id: Option<FlavorId>,
     /// The name that the flavor had when the server was made.
-    #[serde(default)]
     pub original_name: Option<String>,
 }
 

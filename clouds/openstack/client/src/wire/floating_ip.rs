@@ -15,17 +15,13 @@ pub struct FloatingIp {
     /// The network that it comes from.
     pub floating_network_id: NetworkId,
     /// The port that it leads to.
-    #[serde(default)]
     pub port_id: Option<PortId>,
     /// The router that it comes through. One that has a router and no port has port forwardings: Neutron neither attaches nor deletes it
     /// (`_check_floatingip_request` in `neutron/services/portforwarding/pf_plugin.py`).
-    #[serde(default)]
     pub router_id: Option<RouterId>,
     /// The address of that port that it leads to.
-    #[serde(default)]
     pub fixed_ip_address: Option<String>,
     /// The project that it belongs to.
-    #[serde(default)]
     pub project_id: Option<String>,
     /// Whether that is another one than the login's: an administrator's lists show those too.
     #[serde(skip)]
@@ -34,7 +30,6 @@ pub struct FloatingIp {
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
     /// Counts its changes; sent back, it makes a change conditional.
-    #[serde(default)]
     pub revision_number: Option<u64>,
 }
 

@@ -23,37 +23,29 @@ pub struct Listener {
     /// The port that it accepts on.
     pub protocol_port: u16,
     /// How many connections it accepts at a time; -1 is any number.
-    #[serde(default)]
     pub connection_limit: Option<i64>,
     /// The headers that it adds to requests: `X-Forwarded-For` with `true`.
     #[serde(default, deserialize_with = "or_default")]
     pub insert_headers: BTreeMap<String, String>,
     /// Where its certificate and key are.
-    #[serde(default)]
     pub default_tls_container_ref: Option<String>,
     /// How long a client may be silent, in milliseconds.
-    #[serde(default)]
     pub timeout_client_data: Option<i64>,
     /// How long a connection to a member may take, in milliseconds.
-    #[serde(default)]
     pub timeout_member_connect: Option<i64>,
     /// How long a member may be silent, in milliseconds.
-    #[serde(default)]
     pub timeout_member_data: Option<i64>,
     /// How long more packets are waited for to inspect them, in milliseconds.
-    #[serde(default)]
     pub timeout_tcp_inspect: Option<i64>,
     /// Whom it accepts from; empty is everyone.
     #[serde(default, deserialize_with = "list")]
     pub allowed_cidrs: Vec<String>,
     /// Whether it is switched on; `None` if the API does not tell.
-    #[serde(default)]
     pub admin_state_up: Option<bool>,
     /// Its tags.
     #[serde(default, deserialize_with = "list")]
     pub tags: Vec<String>,
     /// Where it sends what it accepts.
-    #[serde(default)]
     pub default_pool_id: Option<PoolId>,
     /// The policies that send some of it elsewhere.
     #[serde(default, deserialize_with = "list")]
@@ -68,7 +60,6 @@ pub struct Listener {
     #[serde(default, deserialize_with = "or_default")]
     pub operating_status: OperatingStatus,
     /// When it was made, in UTC.
-    #[serde(default)]
     pub created_at: Option<String>,
 }
 

@@ -24,7 +24,6 @@ pub struct LoadBalancer {
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The project that it belongs to.
-    #[serde(default)]
     pub project_id: Option<String>,
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
@@ -39,13 +38,10 @@ pub struct LoadBalancer {
     #[serde(default, deserialize_with = "or_default")]
     pub vip_address: String,
     /// The port that has the address.
-    #[serde(default)]
     pub vip_port_id: Option<PortId>,
     /// The subnet that the address comes from.
-    #[serde(default)]
     pub vip_subnet_id: Option<SubnetId>,
     /// The network that the address comes from.
-    #[serde(default)]
     pub vip_network_id: Option<NetworkId>,
     /// Further addresses; always empty before API v2.26.
     #[serde(default, deserialize_with = "list")]
@@ -54,7 +50,6 @@ pub struct LoadBalancer {
     #[serde(default, deserialize_with = "list")]
     pub vip_sg_ids: Vec<String>,
     /// Whether it is switched on; `None` if the API does not tell.
-    #[serde(default)]
     pub admin_state_up: Option<bool>,
     /// Its tags; always empty before API v2.5.
     #[serde(default, deserialize_with = "list")]
@@ -69,13 +64,10 @@ pub struct LoadBalancer {
     #[serde(default, deserialize_with = "or_default")]
     pub provider: String,
     /// Its size.
-    #[serde(default)]
     pub flavor_id: Option<String>,
     /// Where it stands.
-    #[serde(default)]
     pub availability_zone: Option<String>,
     /// When it was made, in UTC: a later time is a greater text.
-    #[serde(default)]
     pub created_at: Option<String>,
 }
 
@@ -124,7 +116,6 @@ pub struct AdditionalVip {
     #[serde(default, deserialize_with = "or_default")]
     pub ip_address: String,
     /// The subnet that it comes from.
-    #[serde(default)]
     pub subnet_id: Option<SubnetId>,
 }
 

@@ -29,13 +29,10 @@ pub struct Monitor {
     #[serde(default, deserialize_with = "or_default")]
     pub max_retries_down: i64,
     /// The path that it asks for, over HTTP.
-    #[serde(default)]
     pub url_path: Option<String>,
     /// The method that it asks with, over HTTP.
-    #[serde(default)]
     pub http_method: Option<String>,
     /// The statuses that count as good, over HTTP.
-    #[serde(default)]
     pub expected_codes: Option<String>,
     /// The pool whose members it probes.
     #[serde(default, deserialize_with = "list")]

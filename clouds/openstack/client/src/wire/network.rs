@@ -61,7 +61,6 @@ pub struct Router {
     #[serde(deserialize_with = "list")]
     pub routes: Vec<RouterRoute>,
     /// Counts its changes; sent back, it makes a change conditional.
-    #[serde(default)]
     pub revision_number: Option<u64>,
 }
 

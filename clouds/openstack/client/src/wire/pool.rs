@@ -37,13 +37,10 @@ pub struct Pool {
     #[serde(default, deserialize_with = "list")]
     pub members: Vec<Reference<MemberId>>,
     /// What probes its members.
-    #[serde(default)]
     pub healthmonitor_id: Option<MonitorId>,
     /// How it keeps a client at a member; `None` is not at all.
-    #[serde(default)]
     pub session_persistence: Option<SessionPersistence>,
     /// Whether it is switched on; `None` if the API does not tell.
-    #[serde(default)]
     pub admin_state_up: Option<bool>,
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
@@ -146,10 +143,8 @@ pub struct Member {
     /// The port that gets the traffic.
     pub protocol_port: u16,
     /// The port that is probed; `None` is the port that gets the traffic.
-    #[serde(default)]
     pub monitor_port: Option<u16>,
     /// The subnet that its address belongs to.
-    #[serde(default)]
     pub subnet_id: Option<SubnetId>,
     /// What a person may have set on it.
     #[serde(flatten)]

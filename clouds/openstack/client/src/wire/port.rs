@@ -14,7 +14,6 @@ pub struct Port {
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The network that it belongs to, where the API says so.
-    #[serde(default)]
     pub network_id: Option<NetworkId>,
     /// Its state.
     #[serde(default, deserialize_with = "or_default")]
@@ -35,7 +34,6 @@ pub struct Port {
     #[serde(default, deserialize_with = "list")]
     pub allowed_address_pairs: Vec<AddressPair>,
     /// Whether security groups and allowed ranges hold; `None` if the cloud has no such switch, and they do.
-    #[serde(default)]
     pub port_security_enabled: Option<bool>,
     /// Its tags.
     #[serde(default, deserialize_with = "list")]
@@ -44,7 +42,6 @@ pub struct Port {
     #[serde(default, deserialize_with = "or_default")]
     pub trunk_details: TrunkDetails,
     /// Counts its changes; sent back, it makes a change conditional.
-    #[serde(default)]
     pub revision_number: Option<u64>,
 }
 

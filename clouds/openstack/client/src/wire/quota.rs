@@ -19,7 +19,6 @@ pub struct Usage {
 /// A project's quotas in Neutron.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct NetworkQuota {
-    #[serde(default)]
     pub(crate) floatingip: Option<Usage>,
 }
 

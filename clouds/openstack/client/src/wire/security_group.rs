@@ -14,10 +14,8 @@ pub struct SecurityGroup {
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The project that it belongs to.
-    #[serde(default)]
     pub project_id: Option<String>,
     /// When it was made, as the API writes it.
-    #[serde(default)]
     pub created_at: Option<String>,
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
@@ -46,22 +44,16 @@ pub struct SecurityGroupRule {
     /// Which way it looks.
     pub direction: Direction,
     /// Its IP version.
-    #[serde(default)]
     pub ethertype: Option<EtherType>,
     /// The protocol: a name or a number; `None` is any.
-    #[serde(default)]
     pub protocol: Option<String>,
     /// The first port; `None` is any.
-    #[serde(default)]
     pub port_range_min: Option<u16>,
     /// The last port; `None` is any.
-    #[serde(default)]
     pub port_range_max: Option<u16>,
     /// Whom it lets through; `None` is everyone, unless a group is named.
-    #[serde(default)]
     pub remote_ip_prefix: Option<String>,
     /// The group whose ports it lets through.
-    #[serde(default)]
     pub remote_group_id: Option<SecurityGroupId>,
 }
 

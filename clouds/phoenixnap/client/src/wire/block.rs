@@ -16,16 +16,13 @@ pub struct IpBlock {
     #[serde(default, deserialize_with = "super::or_default")]
     pub cidr: String,
     /// Where it can be used, e.g. `NLD`.
-    #[serde(default)]
     pub location: Option<String>,
     /// Its state.
     #[serde(default)]
     pub status: BlockStatus,
     /// What it is attached to, if the API shows it.
-    #[serde(default)]
     pub assigned_resource_id: Option<String>,
     /// The kind of what it is attached to.
-    #[serde(default)]
     pub assigned_resource_type: Option<AssignedResource>,
     /// Its tags.
     #[serde(default, deserialize_with = "super::list")]

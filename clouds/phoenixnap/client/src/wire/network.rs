@@ -12,10 +12,8 @@ pub struct PublicNetwork {
     #[serde(default, deserialize_with = "super::or_default")]
     pub name: String,
     /// Where it is; only blocks of the same place can be attached.
-    #[serde(default)]
     pub location: Option<String>,
     /// Its VLAN.
-    #[serde(default)]
     pub vlan_id: Option<u32>,
     /// What it is doing, as the API writes it: `BUSY`, `READY`, `DELETING` or `ERROR`.
     #[serde(default, deserialize_with = "super::text_or_none")]
@@ -56,7 +54,6 @@ pub struct NetworkBlock {
     /// The block's id.
     pub id: String,
     /// The block's addresses.
-    #[serde(default)]
     pub cidr: Option<String>,
 }
 
@@ -65,7 +62,6 @@ pub struct NetworkBlock {
 #[serde(rename_all = "camelCase")]
 pub struct Membership {
     /// The member's id.
-    #[serde(default)]
     pub resource_id: Option<String>,
     /// The addresses that the member uses out of the network's blocks.
     #[serde(default, deserialize_with = "super::list")]

@@ -219,9 +219,7 @@ fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {
 
 #[derive(Deserialize)]
 struct VipJson {
-    #[serde(default)]
     subnet: Option<String>,
-    #[serde(default)]
     address: Option<String>,
 }
 

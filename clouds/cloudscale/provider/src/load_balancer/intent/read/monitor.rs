@@ -14,15 +14,10 @@ use crate::messages::{LOCAL_POLICY_HTTP, UDP_MONITOR};
 /// The HTTP part as people write it; keys arrive in lower case.
 #[derive(Deserialize)]
 struct HttpJson {
-    #[serde(default)]
     expected_codes: Option<Vec<String>>,
-    #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
     url_path: Option<String>,
-    #[serde(default)]
     version: Option<String>,
-    #[serde(default)]
     host: Option<String>,
 }
 
