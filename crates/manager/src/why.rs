@@ -275,10 +275,11 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// Whether a cloud that answers says that it may be over, and not that this waits.
+    /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
     fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
         let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        self.is_unauthenticated() || !waits && matches!(self.reason, "failed" | "throttled")
+        let is_of_question = !waits && !self.text.contains(STEP_FAILED);
+        self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
     }
 
     /// Whether the cloud did not take the manager's credentials.
@@ -380,6 +381,9 @@ pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
 const UNHEARD: &str = "not known: the Service has neither an address nor a condition, and no event of it is left. Where its status may not be \
     written, nothing tells of it: `explain` tries that write";
 
+/// What stands before the step that failed, in the text of the drive.
+const STEP_FAILED: &str = "error during ";
+
 /// Within this time a manager that leads has tried, and told of it.
 const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
@@ -459,7 +463,6 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .filter(|_| failure.is_unauthenticated() && is_answered);
         let remedy = match failure.is_unauthenticated() && is_answered {
             true if restart.is_some() => restart.unwrap_or_default(),
-            true if failure.has_lasted(known.now) => OLDER_CREDENTIALS,
             true => TAKEN_BY_NOW,
             false => failure.remedy(known.now),
         };
@@ -513,11 +516,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     why
 }
 
-/// What to do where the cloud refuses the manager's credentials and takes those of this command.
-const OLDER_CREDENTIALS: &str = "the cloud takes the credentials that this command has, so the pods run with older ones: whoever runs the manager \
-    restarts them (kubectl rollout restart); see docs/guides/rotate-credentials.md";
-
-/// The same where that is so for less time than the manager waits between two tries.
+/// What to do where the cloud refuses the manager's credentials and takes those of this command, and no pod is known to have older ones.
 const TAKEN_BY_NOW: &str = "the cloud takes the credentials that this command has: if the manager has the same by now, nobody has to do anything. If \
     it stays, its pods run with older ones: whoever runs the manager restarts them (kubectl rollout restart); see \
     docs/guides/rotate-credentials.md";

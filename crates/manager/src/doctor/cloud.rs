@@ -14,7 +14,7 @@ use bowline_cloud_provider::{
 use bowline_controllers::node_set;
 use bowline_controllers::route::RouteSettings;
 use bowline_drive::orphans::find;
-use bowline_kube_io::Kube;
+use bowline_kube_io::{Kube, SeenEvent};
 use bowline_transport::meant;
 use jiff::Timestamp;
 use serde_json::json;
@@ -22,12 +22,12 @@ use tokio::time::timeout;
 
 use super::nodes::{is_missing, sees_none};
 use super::{
-    Category, Check, Cloud, Objects, PATIENCE, Patient, Topic, ask_each, listed, no_answer, some_lines,
-    some_of, timed, too_late, took,
+    Category, Check, Cloud, NAMED, Objects, PATIENCE, Patient, Topic, ask_each, events, listed, no_answer,
+    some_lines, some_of, timed, too_late, took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
-use crate::why::node::{NOT_ROUTED, WITHOUT_NETWORK};
+use crate::why::node::{NO_ROUTE, NOT_ROUTED, WITHOUT_NETWORK};
 use crate::why::{Shown, remedy_of_error};
 
 pub(super) static LOGIN: Topic = Topic::new(
@@ -307,7 +307,8 @@ pub(super) async fn checks(
                 None => failed_besides(&ROUTES, &CloudError::transient(no_answer()), cause),
                 Some((Ok(there), time)) => {
                     let seen = format!("{}, in {}", there.len(), took(time));
-                    judge_routes(seen, objects.nodes(), &patient.config.settings.routes)
+                    let told = told_of_routes(patient.kube.as_ref().ok(), objects.nodes()).await;
+                    judge_routes(seen, objects.nodes(), &patient.config.settings.routes, &told)
                 }
                 Some((Err(error), _)) => failed_besides(&ROUTES, &error, cause),
             },
@@ -493,13 +494,27 @@ fn unasked(services: &[Arc<Service>], classes: &ServiceClasses, table: &[Annotat
     told.collect()
 }
 
-/// The routes were read: whether each Node has its own, and what is wrong with the pod networks of those that have none.
-fn judge_routes(seen: String, nodes: &[Arc<Node>], routes: &RouteSettings) -> Check {
-    let lacks = |node: &&Arc<Node>| {
+/// The Nodes that have no route of the manager, as their condition tells.
+fn without_route(nodes: &[Arc<Node>]) -> impl Iterator<Item = &Arc<Node>> {
+    nodes.iter().filter(|node| {
         let network = node.network_unavailable.as_ref();
         network.is_some_and(|it| it.is_unavailable && &*it.reason == NOT_ROUTED)
-    };
-    let lacking: Vec<&Arc<Node>> = nodes.iter().filter(lacks).collect();
+    })
+}
+
+/// What the events of Nodes without a route tell, as long as the API server keeps them: the route controller repeats them.
+async fn told_of_routes(kube: Option<&Kube>, nodes: &[Arc<Node>]) -> Vec<SeenEvent> {
+    let mut told = Vec::new();
+    for node in without_route(nodes).take(NAMED) {
+        let all = events(kube, Some(("Node", "", node.name.as_str()))).await;
+        told.extend(all.into_iter().rfind(|it| it.reason == NO_ROUTE));
+    }
+    told
+}
+
+/// The routes were read: whether each Node has its own, and why some have none: by their pod networks, else by these events.
+fn judge_routes(seen: String, nodes: &[Arc<Node>], routes: &RouteSettings, told: &[SeenEvent]) -> Check {
+    let lacking: Vec<&Arc<Node>> = without_route(nodes).collect();
     if lacking.is_empty() {
         return ROUTES.ok(seen);
     }
@@ -507,8 +522,11 @@ fn judge_routes(seen: String, nodes: &[Arc<Node>], routes: &RouteSettings) -> Ch
     let seen = format!("{seen}; {} Nodes have none: {}", lacking.len(), some_of(names));
     let odd = |node: &Node| {
         let odd = routes.odd_networks(node, nodes).into_iter();
-        odd.map(|(_, text)| format!("{}: {text}", node.name))
-            .collect::<Vec<_>>()
+        let odd = odd.map(|(_, text)| format!("{}: {text}", node.name));
+        let told = told.iter().filter(|it| it.object == node.name.as_str());
+        let told = told.map(|it| format!("{}: {}", node.name, it.message));
+        let odd: Vec<String> = odd.collect();
+        if odd.is_empty() { told.collect() } else { odd }
     };
     let odd: Vec<Vec<String>> = lacking.iter().map(|node| odd(node)).collect();
     let remedy = match odd.iter().any(Vec::is_empty) {
@@ -631,7 +649,7 @@ mod tests {
             node("outside", "192.168.7.0/24", true),
             node("full", "10.244.9.0/24", true),
         ];
-        let check = judge_routes("1".to_owned(), &nodes[..3], &routes);
+        let check = judge_routes("1".to_owned(), &nodes[..3], &routes, &[]);
         assert_eq!(check.details.len(), 2, "{check:?}");
         assert!(
             check.details[0].starts_with(
@@ -640,8 +658,23 @@ mod tests {
         );
         assert!(check.details[1].contains("is not in --cluster-cidr"), "{check:?}");
         assert!(!check.remedy.contains("router"), "{check:?}");
-        let check = judge_routes("1".to_owned(), &nodes, &routes);
+        let check = judge_routes("1".to_owned(), &nodes, &routes, &[]);
         assert!(check.remedy.contains("router"), "{check:?}");
+        let told = SeenEvent {
+            object: "full".to_owned(),
+            is_warning: true,
+            reason: NO_ROUTE.to_owned(),
+            message: "Could not create route: Quota exceeded for resources: routes".to_owned(),
+            count: 1,
+            last: Timestamp::UNIX_EPOCH,
+            process: String::new(),
+        };
+        let check = judge_routes("1".to_owned(), &nodes, &routes, &[told]);
+        assert!(
+            check.details[2].contains("full: Could not create route: Quota exceeded"),
+            "{check:?}"
+        );
+        assert!(!check.remedy.contains("router"), "{check:?}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) const FOREIGN: &str = "ForeignProviderID";
 pub(crate) const REBUILT: &str = "ProviderIDMismatch";
 
 /// The event that tells why a Node has no route.
-const NO_ROUTE: &str = "FailedToCreateRoute";
+pub(crate) const NO_ROUTE: &str = "FailedToCreateRoute";
 
 /// The reason of the condition `NetworkUnavailable` of a Node that has no route.
 pub(crate) const NOT_ROUTED: &str = "NoRouteCreated";

@@ -165,7 +165,7 @@ fn a_condition_is_told_where_events_may_not_be_read() {
         &known(&nodes(), &[]),
     );
     assert!(
-        why.causes[0].remedy.contains("the pods run with older ones"),
+        why.causes[0].remedy.contains("its pods run with older ones"),
         "this command was answered: {why:?}"
     );
     let no_router = in_trouble("conflict", "External network x is not reachable from subnet y");

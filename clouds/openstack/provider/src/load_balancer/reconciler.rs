@@ -1,15 +1,16 @@
 //! Load balancers as the service controller wants them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
-    Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
+    AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, Node,
+    ReconcileKind, Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_openstack_client::{
-    Client, Listener, LoadBalancer as OctaviaLoadBalancer, Member, OperatingStatus, Pool,
+    Client, Listener, LoadBalancer as OctaviaLoadBalancer, Member, OperatingStatus, Pool, Port,
 };
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
@@ -22,7 +23,7 @@ use crate::load_balancer::intent::read::read;
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::learn;
 use crate::load_balancer::learned::Learned;
-use crate::load_balancer::members::NodeFilter;
+use crate::load_balancer::members::{NodeFilter, server};
 use crate::load_balancer::memory::{Memory, Remembered, Seen};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::reads::Reads;
@@ -235,7 +236,17 @@ impl Reconciler for Balancers {
             .filter(|pool| !listeners().any(|it| leads_to(it, pool)))
             .map(|pool| Ailment::leads_nowhere(format!("pool {}: no listener leads to it", pool.name)));
         let of_pools = of_pools.chain(weightless).chain(empty).chain(lost);
-        balancer.into_iter().chain(of_listeners).chain(of_pools).collect()
+        let cut_off = without_group(
+            intent,
+            observed,
+            own.iter().copied().filter_map(members).flatten(),
+        );
+        balancer
+            .into_iter()
+            .chain(of_listeners)
+            .chain(of_pools)
+            .chain(cut_off)
+            .collect()
     }
 
     fn shown(&self, intent: &Intent, observed: &Observed) -> Shown {
@@ -245,6 +256,7 @@ impl Reconciler for Balancers {
         };
         for pool in of_service(intent, observed) {
             let state = |member: &Member| match member.operating_status {
+                _ if is_off(member) => "(gets no new connections)",
                 // A pool that nobody probes is `ONLINE` all the same.
                 _ if pool.healthmonitor_id.is_none() => "",
                 OperatingStatus::Online => "(answers)",
@@ -298,6 +310,51 @@ fn switched_off(what: &str, name: &str, is_up: Option<bool>) -> Option<Ailment> 
     (is_up == Some(false)).then(|| Ailment::new(text, true, SWITCH_ON))
 }
 
+/// Whether a person or a drain took all new connections from a member.
+fn is_off(member: &Member) -> bool {
+    member.settings.weight == Some(0) || member.settings.admin_state_up == Some(false)
+}
+
+/// Members whose ports lack the Service's security group: nothing gets to them, although the step that gives it has no impact.
+fn without_group<'a>(
+    intent: &Intent,
+    observed: &Observed,
+    members: impl Iterator<Item = &'a Member>,
+) -> Option<Ailment> {
+    let Intent::Wanted(wanted) = intent else {
+        return None;
+    };
+    let is_managed = wanted.identity.options.manages_security_groups;
+    let groups = observed.groups.as_ref().filter(|_| is_managed)?;
+    let (group, ports) = (groups.first()?, observed.ports.as_ref()?);
+    let lacks = |port: &Port, address: &str| {
+        port.port_security_enabled != Some(false)
+            && port.fixed_ips.iter().any(|it| it.ip_address == address)
+            && !groups.iter().any(|it| port.security_groups.contains(&it.id))
+    };
+    let (mut all, mut cut_off) = (BTreeSet::new(), BTreeSet::new());
+    for member in members {
+        let has_address = |node: &&Node| node.addresses.iter().any(|it| it.address == member.address);
+        let Some(node) = wanted.nodes.iter().map(|it| &**it).find(has_address) else {
+            continue;
+        };
+        let Some(server) = server(node) else { continue };
+        all.insert(node.name.as_str());
+        let mut own = ports.iter().filter(|it| it.device_id == server.as_str());
+        if own.any(|port| lacks(port, &member.address)) {
+            cut_off.insert(node.name.as_str());
+        }
+    }
+    (!cut_off.is_empty()).then(|| Ailment {
+        is_total: cut_off.len() == all.len(),
+        ..Ailment::leads_nowhere(format!(
+            "Nodes are cut off: their ports lack the security group {}, which lets the load balancer in: {}",
+            group.id,
+            cut_off.into_iter().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
 /// Members that a person took the weight of: no new connection goes there. Those of Nodes that are about to go have it from Bowline.
 fn without_weight(intent: &Intent, pool: &Pool, members: &[Member]) -> Option<Ailment> {
     let Intent::Wanted(wanted) = intent else {
@@ -309,7 +366,6 @@ fn without_weight(intent: &Intent, pool: &Pool, members: &[Member]) -> Option<Ai
             node.draining.is_some() && node.addresses.iter().any(|it| it.address == member.address)
         })
     };
-    let is_off = |it: &&Member| it.settings.weight == Some(0) || it.settings.admin_state_up == Some(false);
     let off = members.iter().filter(|it| is_off(it) && !is_draining(it));
     let why = "weight 0 or switched off";
     let off = off.map(|it| Ailment::member(&it.name, &it.address, it.protocol_port, why));

@@ -1,6 +1,8 @@
 //! The security group of a Service.
 
 use bowline_base::log::Log;
+use bowline_cloud_provider::CloudProvider;
+use bowline_kit::predict;
 use bowline_openstack_sim::kit::Fault;
 use tracing::Level;
 
@@ -45,4 +47,30 @@ async fn the_rules_of_many_services_come_with_one_list() {
     let lists = in_short(&calls);
     let of_groups = lists.iter().filter(|call| call.contains("security-group"));
     assert_eq!(of_groups.count(), 1, "{lists:?}");
+}
+
+/// The step that gives it back has no impact by itself, and its Node is cut off until then.
+#[tokio::test(start_paused = true)]
+async fn a_port_that_somebody_took_the_group_off_is_told_with_its_node() {
+    let world = managed(2);
+    let told = async || {
+        let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+        let told = report.ailments.into_iter().map(|it| (it.is_total, it.text));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, [], "it is not made yet");
+    world.run("web").await.settled();
+    assert_eq!(told().await, []);
+    let server = world.sim.servers()[0].clone();
+    let port = world.sim.ports_of(server.id)[0].clone();
+    let group = *port.groups.last().unwrap();
+    world
+        .sim
+        .edit_port(port.id, |it| it.groups.retain(|it| *it != group));
+    let text = format!(
+        "Nodes are cut off: their ports lack the security group {group}, which lets the load balancer in: node-1"
+    );
+    assert_eq!(told().await, [(false, text)]);
+    world.run("web").await.settled();
+    assert_eq!(told().await, []);
 }

@@ -175,6 +175,9 @@ async fn members_that_a_person_took_the_weight_of_are_told() {
     };
     assert_eq!(told().await, []);
     world.sim.edit_member(ids[0], |it| it.weight = 0);
+    let report = predict(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+    let shown = report.shown.members.join("; ");
+    assert!(shown.contains("(gets no new connections)"), "{shown}");
     let one = told().await;
     assert!(
         !one[0].0 && one[0].1.contains("1 of 2 members get no new connections"),

@@ -132,10 +132,8 @@ fn a_failure_that_may_be_over_is_told_with_the_answer_that_this_command_got() {
         "{young:?}"
     );
     let old = told(late, "denied", with_step());
-    assert!(
-        old.causes[0].remedy.contains("so the pods run with older ones"),
-        "{old:?}"
-    );
+    // The condition may be older than the refusal, and the pods may have the same credentials.
+    assert_eq!(old.causes[0].remedy, young.causes[0].remedy);
     let refused = told(soon, "denied", failed());
     assert!(
         refused.causes[0].remedy.contains("new credentials"),

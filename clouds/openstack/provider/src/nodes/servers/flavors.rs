@@ -113,7 +113,12 @@ pub(super) fn instance_type(flavor: &ServerFlavor, names: &Names) -> Result<Stri
     }
     Err(match failure {
         Some(error) => error.context(NOT_FOUND),
-        None => CloudError::other(NOT_FOUND),
+        None => CloudError::other(match keys(flavor).last() {
+            Some(key) => format!(
+                "{NOT_FOUND}; the flavor {key} of its server is not found (404): its owner deleted it or took it from this project. Have access to                  it given again, which `openstack flavor show {key}` shows, or have the server rebuilt with another flavor"
+            ),
+            None => NOT_FOUND.to_owned(),
+        }),
     })
 }
 
@@ -156,9 +161,12 @@ mod tests {
     fn a_flavor_that_nobody_knows_is_an_error_that_says_why() {
         let error = |flavor: &str, known: &Names| instance_type(&of(flavor), known).unwrap_err();
         let absent = names(&[("7", Ok(None))]);
-        assert_eq!(
-            error(r#"{"id": "7"}"#, &absent).to_string(),
-            "flavor original_name/id not found"
+        let gone = error(r#"{"id": "7"}"#, &absent).to_string();
+        assert!(
+            gone.starts_with(
+                "flavor original_name/id not found; the flavor 7 of its server is not found (404)"
+            ),
+            "{gone}"
         );
         assert_eq!(
             error("{}", &absent).to_string(),
