@@ -118,7 +118,16 @@ pub trait ScenarioCloud: Sized {
     /// # Errors
     ///
     /// If there is no such kind, or no such object of it.
-    fn add(&mut self, kind: &str, _spec: Value) -> Result<String, Complaint> {
+    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
+        self.add_object(kind, spec)
+    }
+
+    /// The same where it may happen while a run is under way.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    fn add_object(&self, kind: &str, _spec: Value) -> Result<String, Complaint> {
         Err(format!("no {kind} can be added"))
     }
 
@@ -258,18 +267,39 @@ fn play<C: ScenarioCloud>(scenario: &Scenario, updates: &Mutex<Updates>) -> Resu
         .start_paused(true)
         .build()
         .unwrap();
-    runtime.block_on(async { perform(C::begin().await, scenario, updates).await })
+    runtime.block_on(async {
+        for stop in 0..MOST_STOPS {
+            let played = scenario.stopped_at(stop);
+            let cloud = C::begin().await;
+            let has_stopped = match &played {
+                Some(played) => perform(cloud, played, updates).await,
+                None => return perform(cloud, scenario, updates).await.map(drop),
+            };
+            if !has_stopped.map_err(|complaint| format!("stop {stop}: {complaint}"))? {
+                return Ok(());
+            }
+        }
+        Err(format!(
+            "{}: no run ends before {MOST_STOPS} steps",
+            scenario.place
+        ))
+    })
 }
 
+/// How often a scenario with `{stop}` is played at most.
+const MOST_STOPS: usize = 100;
+
+/// Whether a process was stopped in it.
 async fn perform<C: ScenarioCloud>(
     cloud: C,
     scenario: &Scenario,
     updates: &Mutex<Updates>,
-) -> Result<(), Complaint> {
+) -> Result<bool, Complaint> {
     let mut stage = Stage::new(cloud, updates);
     stage.play(&scenario.steps).await?;
     let end = stage.end();
-    end.map_err(|complaint| format!("{}: {complaint}", scenario.place))
+    end.map_err(|complaint| format!("{}: {complaint}", scenario.place))?;
+    Ok(stage.has_stopped)
 }
 
 /// Plays a scenario where its caller is, by the clock that runs there.
@@ -278,7 +308,7 @@ async fn perform<C: ScenarioCloud>(
 ///
 /// What was seen instead of what was expected.
 pub async fn play_on<C: ScenarioCloud>(cloud: C, scenario: &Scenario) -> Result<(), Complaint> {
-    perform(cloud, scenario, &Mutex::default()).await
+    perform(cloud, scenario, &Mutex::default()).await.map(drop)
 }
 
 /// Two values as lines that differ.

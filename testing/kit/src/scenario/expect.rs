@@ -13,7 +13,7 @@ type Done = Result<(), Complaint>;
 
 impl<C: ScenarioCloud> Stage<'_, C> {
     /// Checks what a verb says, if it is one of these.
-    pub(super) fn expected(&mut self, verb: &str, step: &Step) -> Option<Done> {
+    pub(super) fn expected(&self, verb: &str, step: &Step) -> Option<Done> {
         let listed = |path| self.list(path, step);
         Some(match verb {
             "writes" => listed("run.writes"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
-use bowline_cloud_kit::faults::{Canned, FaultBuilder};
+use bowline_cloud_kit::faults::{Action, Canned, FaultBuilder};
 
 use super::Complaint;
 
@@ -63,6 +63,7 @@ fn acted(
             let status = parsed(number)?;
             watch.answer(Canned::json(status, &refusal(status, text)))
         }
+        "answers-after" => watch.act(Action::AnswerAfter(Canned::json(parsed(number)?, text))),
         "answers" => watch.answer(Canned::json(parsed(number)?, text)),
         "busy" => watch.too_many_requests(time(number)?),
         "truncates" => watch.truncate(parsed(number)?),

@@ -28,23 +28,38 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             }
             "drop-node" => self.drop_node(rest),
             "node-is" => self.change_node(whole),
-            "add" => self.add(whole),
-            "remove" => self.remove(rest),
+            "add" => {
+                let done = object(whole).and_then(|(kind, spec)| self.cloud_mut().add(kind, spec));
+                done.map(|id| self.added = id)
+            }
             "service" => self.service(whole),
             "ports" => self.ports(whole),
-            "annotate" => self.annotate(rest),
-            "patch" => self.patch(whole, &[]),
-            "spec" => self.patch(whole, &["spec"]),
-            "delete" => self.at_service(rest, |services| services.delete(rest, Timestamp::UNIX_EPOCH)),
-            "forget" => self.at_service(rest, |services| services.forget(rest)),
             "switch" => self.switch(whole),
             "fault" => self.fault(whole, step),
             "clear" => self.clear(rest),
-            "edit" => self.edit(whole),
             "keep" => {
                 self.kept = Some(self.cloud().state());
                 Ok(())
             }
+            _ => return self.touched(step),
+        })
+    }
+
+    /// The same for what may also happen while a run is under way.
+    pub(super) fn touched(&self, step: &Step) -> Option<Done> {
+        let (rest, whole) = (step.rest(), step.whole());
+        Some(match step.verb() {
+            "add" => {
+                let done = object(&whole).and_then(|(kind, spec)| self.cloud().add_object(kind, spec));
+                done.map(drop)
+            }
+            "remove" => self.remove(rest),
+            "edit" => self.edit(&whole),
+            "annotate" => self.annotate(rest),
+            "patch" => self.patch(&whole, &[]),
+            "spec" => self.patch(&whole, &["spec"]),
+            "delete" => self.at_service(rest, |services| services.delete(rest, Timestamp::UNIX_EPOCH)),
+            "forget" => self.at_service(rest, |services| services.forget(rest)),
             _ => return None,
         })
     }
@@ -96,15 +111,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         Ok(())
     }
 
-    /// `add KIND [JSON]`: an object that Bowline did not make.
-    fn add(&mut self, whole: &str) -> Done {
-        let (kind, spec) = word(whole);
-        let spec = read(if spec.is_empty() { "{}" } else { spec })?;
-        self.added = self.cloud_mut().add(kind, spec)?;
-        Ok(())
-    }
-
-    fn remove(&mut self, rest: &str) -> Done {
+    fn remove(&self, rest: &str) -> Done {
         let (kind, id) = word(rest);
         match self.cloud().remove(kind, id)? {
             true => Ok(()),
@@ -151,7 +158,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// `annotate NAME KEY [VALUE]`: without a value it is taken off; `""` is an empty one.
-    fn annotate(&mut self, rest: &str) -> Done {
+    fn annotate(&self, rest: &str) -> Done {
         let (key, rest) = word(rest);
         let (name, value) = word(rest);
         let value = match value {
@@ -171,7 +178,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// A merge patch of a Service, or of a part of it.
-    fn patch(&mut self, whole: &str, at: &[&str]) -> Done {
+    fn patch(&self, whole: &str, at: &[&str]) -> Done {
         let (key, patch) = word(whole);
         let patch = at.iter().rev().fold(read(patch)?, |inner: Value, part| {
             let mut outer = serde_json::Map::new();
@@ -233,7 +240,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// `edit PATH PATCH`: a merge patch of all objects at a path that begins with their kind.
-    fn edit(&mut self, whole: &str) -> Done {
+    fn edit(&self, whole: &str) -> Done {
         let end = path_end(whole);
         let (path, patch) = (&whole[..end], read(whole[end..].trim())?);
         let kind = path.split(['.', '[']).next().unwrap_or_default();
@@ -259,6 +266,12 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         }
         Ok(())
     }
+}
+
+/// `add KIND [JSON]`: an object that Bowline did not make.
+fn object(whole: &str) -> Result<(&str, Value), Complaint> {
+    let (kind, spec) = word(whole);
+    Ok((kind, read(if spec.is_empty() { "{}" } else { spec })?))
 }
 
 pub(super) fn read(text: &str) -> Result<Value, Complaint> {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::fault::{time, word};
 use super::path::{Found, find, text};
-use super::text::Step;
+use super::text::{Step, steps};
 use super::update::Updates;
 use super::{Complaint, ScenarioCloud, Words};
 use crate::{Interruption, Outcome, Run, Services};
@@ -33,6 +33,10 @@ pub(super) struct Stage<'a, C> {
     /// Each fault that has to strike, and where it was asked for.
     pub(super) faults: Vec<(FaultId, String)>,
     pub(super) updates: &'a Mutex<Updates>,
+    /// What happens while the next run is under way, and how long after its beginning.
+    meanwhile: Option<(Duration, Vec<Step>)>,
+    /// Whether a process was stopped at a step.
+    pub(super) has_stopped: bool,
     begun: Instant,
 }
 
@@ -49,6 +53,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             kept: None,
             faults: Vec::new(),
             updates,
+            meanwhile: None,
+            has_stopped: false,
             begun: Instant::now(),
         }
     }
@@ -87,6 +93,9 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     /// What has to hold when all steps are made.
     pub(super) fn end(&self) -> Result<(), Complaint> {
+        if self.meanwhile.is_some() {
+            return Err("nothing is run after meanwhile".to_owned());
+        }
         if self.run.is_null() && self.answered.is_null() {
             return Err("nothing is run or called".to_owned());
         }
@@ -116,7 +125,11 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             "nothing" => Ok(()),
             "cluster" => self.enter(rest),
             "pass" => {
-                tokio::time::advance(time(rest)?).await;
+                tokio::time::sleep(time(rest)?).await;
+                Ok(())
+            }
+            "meanwhile" => {
+                self.meanwhile = Some((time(rest)?, steps(&step.source, &step.below, 0)?));
                 Ok(())
             }
             "let" => {
@@ -162,8 +175,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         Ok(())
     }
 
-    /// `run NAME[+NAME] [at-once] [stop after N | stop before N | pause N 30s] [-> how it ends]`; of several Services each may have its
-    /// own: `stop before 0+2`.
+    /// `run NAME[+NAME] [at-once] [stop after N | stop before N | pause N 30s | cut 5s] [-> how it ends]`; of several Services each may
+    /// have its own: `stop before 0+2`.
     async fn run(&mut self, rest: &str) -> Result<(), Complaint> {
         let (what, end) = match rest.split_once("->") {
             Some((what, end)) => (what.trim(), Some(end.trim())),
@@ -173,11 +186,19 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let (names, mut how) = word(what);
         let at_once = how.starts_with("at-once");
         how = how.trim_start_matches("at-once").trim();
+        if let Some(long) = how.strip_prefix("cut ") {
+            let ended = tokio::time::timeout(time(long)?, self.reconcile(names, &[], at_once)).await;
+            return match ended {
+                Ok(_) => Err(format!("it ended by itself: {:#}", self.run)),
+                Err(_) => Ok(()),
+            };
+        }
         let interruptions = interruptions(how, names.split('+').count())?;
         let is_stopped = interruptions
             .iter()
             .any(|it| !matches!(it, Interruption::Never | Interruption::Pause(..)));
         self.reconcile(names, &interruptions, at_once).await?;
+        self.has_stopped |= self.runs.iter().any(|run| run["outcome"] == "stopped");
         match end {
             None if is_stopped => Ok(()),
             None => self.ended("settled"),
@@ -201,6 +222,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         interruptions: &[Interruption],
         at_once: bool,
     ) -> Result<(), Complaint> {
+        let meanwhile = self.meanwhile.take();
         let cloud = self.cloud();
         let journal = self.double()?.journal();
         let mark = journal.mark();
@@ -209,12 +231,35 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             let interruption = interruptions.get(index).copied();
             cloud.reconcile(name, interruption.unwrap_or(Interruption::Never), at_once)
         });
-        let runs = join_all(each).await;
+        let (runs, done) = tokio::join!(join_all(each), self.act(meanwhile));
+        done?;
         let mut entries = journal.since(mark);
         entries.retain(|entry| !C::is_noise(entry));
         let took = begun.elapsed();
         self.runs = runs.iter().map(|run| shown::<C>(run, &entries, took)).collect();
         self.run = self.runs[0].clone();
+        Ok(())
+    }
+
+    /// What somebody does, or looks at, while a run is under way.
+    async fn act(&self, meanwhile: Option<(Duration, Vec<Step>)>) -> Result<(), Complaint> {
+        let Some((after, steps)) = meanwhile else {
+            return Ok(());
+        };
+        tokio::time::sleep(after).await;
+        for step in &steps {
+            if step.verb() == "run" {
+                let run = self
+                    .cloud()
+                    .reconcile(step.rest(), Interruption::Never, false)
+                    .await;
+                run.settled();
+                continue;
+            }
+            let done = self.touched(step).or_else(|| self.expected(step.verb(), step));
+            let done = done.unwrap_or_else(|| Err("no verb for while a run is under way".to_owned()));
+            done.map_err(|complaint| format!("{}: {}\n{complaint}", step.place(), step.text))?;
+        }
         Ok(())
     }
 
@@ -225,23 +270,24 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         Ok(())
     }
 
-    /// Everything that a path can lead to.
-    pub(super) fn everything(&self) -> Value {
-        let mut all = self.cloud().state();
-        all["run"] = self.run.clone();
-        all["runs"] = json!(self.runs);
-        all["services"] = json!(self.cloud().services().map(Services::by_key));
-        all["answered"] = self.answered.clone();
-        all["answer"] = self.answered["body"].clone();
-        all["added"] = json!(self.added);
-        all["leftovers"] = json!(self.cloud().leftovers());
-        if let Some(double) = self.cloud().double() {
-            all["journal"] = json!(double.journal().entries());
-            all["switches"] = double.switches();
-            all["violations"] = json!(double.violations());
-        }
-        all["elapsed_ms"] = json!(self.begun.elapsed().as_millis());
-        all
+    /// What a path leads to that begins with this name: nothing else is looked at, which is what takes time.
+    fn root(&self, name: &str) -> Value {
+        let double = self.cloud().double();
+        let value = match name {
+            "run" => self.run.clone(),
+            "runs" => json!(self.runs),
+            "services" => json!(self.cloud().services().map(Services::by_key)),
+            "answered" => self.answered.clone(),
+            "answer" => self.answered["body"].clone(),
+            "added" => json!(self.added),
+            "leftovers" => json!(self.cloud().leftovers()),
+            "journal" => json!(double.map(|double| double.journal().entries())),
+            "switches" => json!(double.map(|double| double.switches())),
+            "violations" => json!(double.map(|double| double.violations())),
+            "elapsed_ms" => json!(self.begun.elapsed().as_millis()),
+            _ => return self.cloud().state(),
+        };
+        json!({ name: value })
     }
 
     /// What is at a path, or an annotation of a Service: `annotation NAME KEY`.
@@ -254,7 +300,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
                 is_many: false,
             });
         }
-        find(&self.everything(), path.trim())
+        let name = path.trim().split(['.', '[']).next().unwrap_or_default();
+        find(&self.root(name), path.trim())
     }
 
     pub(super) fn annotation(&self, key: &str, name: &str) -> Option<String> {

@@ -16,6 +16,22 @@ pub struct Scenario {
     pub(super) steps: Vec<Step>,
 }
 
+impl Scenario {
+    /// The scenario with a number for `{stop}`, if that stands in it.
+    pub(super) fn stopped_at(&self, stop: usize) -> Option<Self> {
+        let values = [("stop".to_owned(), stop.to_string())];
+        let steps: Vec<Step> = self.steps.iter().map(|step| told(step, &values)).collect();
+        let stops = steps
+            .iter()
+            .zip(&self.steps)
+            .any(|(now, before)| now.text != before.text);
+        stops.then(|| Self {
+            steps,
+            ..self.clone()
+        })
+    }
+}
+
 /// One step: a line, and the lines that are indented below it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {

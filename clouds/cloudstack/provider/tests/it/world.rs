@@ -1,7 +1,6 @@
 //! A cluster around the provider: Nodes, Services, and the service controller without a manager.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,7 +32,8 @@ pub(crate) struct World {
     pub(crate) services: Services,
     service_loop: ServiceLoop,
     pub(crate) nodes: Mutex<Vec<Arc<Node>>>,
-    is_router_broken: AtomicBool,
+    /// Whether somebody else broke a router, so that runs may settle and have no effect.
+    pub(crate) is_router_broken: bool,
 }
 
 impl World {
@@ -89,7 +89,7 @@ impl World {
             service_loop: ServiceLoop::new(&services),
             services,
             nodes: Mutex::default(),
-            is_router_broken: AtomicBool::new(false),
+            is_router_broken: false,
         };
         for vm in world.sim.vms() {
             world.add_node(&vm.name, Some(&vm.id));
@@ -122,12 +122,6 @@ impl World {
             spec["sessionAffinity"] = json!("None");
             spec["ports"] = json!(ports);
         });
-    }
-
-    /// The same world with another process.
-    pub(crate) async fn restarted(mut self) -> Self {
-        self.restart().await;
-        self
     }
 
     /// A process takes the place of the one before.
@@ -180,11 +174,6 @@ impl World {
 
     pub(crate) fn annotation(&self, key: &str, name: &str) -> Option<String> {
         self.services.annotation(key, &format!("{PREFIX}{name}"))
-    }
-
-    /// The Service's status shows an address, as after its balancer was made.
-    pub(crate) fn publish(&self, key: &str) {
-        self.publish_at(key, "203.0.113.1");
     }
 
     /// The Service's status shows this address.
@@ -242,7 +231,7 @@ impl World {
             .service_loop
             .reconcile(&self.cloud, key, facts, interruption)
             .await;
-        if matches!(run.outcome, Outcome::Settled(_)) && !self.is_router_broken.load(Ordering::Relaxed) {
+        if matches!(run.outcome, Outcome::Settled(_)) && !self.is_router_broken {
             assert_eq!(self.out_of_force(), Vec::<String>::new(), "{:#?}", run.waves);
         }
         run
@@ -253,17 +242,6 @@ impl World {
         let mut found = self.sim.check_invariants();
         found.retain(|text| text.contains("in force") || text.contains("takes no change"));
         found
-    }
-
-    /// Somebody else broke a router, so that runs may settle and have no effect.
-    pub(crate) fn break_router(&self, how: impl FnOnce(&CloudstackSim)) {
-        self.is_router_broken.store(true, Ordering::Relaxed);
-        how(&self.sim);
-    }
-
-    /// Runs that settle have their effect again.
-    pub(crate) fn expect_in_force(&self) {
-        self.is_router_broken.store(false, Ordering::Relaxed);
     }
 
     /// The waves that the `plan` command would print, and whether it comes to an end.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::Node;
 use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloudstack_sim::kit::{Double, Entry};
-use bowline_cloudstack_sim::{Behaviour, VmSpec};
+use bowline_cloudstack_sim::{Behaviour, CloudstackSim, UserSpec, VmSpec};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services, balanced_service};
 use serde_json::{Value, json};
@@ -104,12 +104,13 @@ impl ScenarioCloud for Lab {
         self.world.add_node(name, Some(&id));
     }
 
-    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
+    fn add_object(&self, kind: &str, spec: Value) -> Result<String, Complaint> {
         let word = |name: &str| spec[name].as_str().unwrap_or_default();
         let sim = &self.world.sim;
         Ok(match kind {
             "vm" => sim.add_vm(parsed(&spec)?),
             "network" => sim.add_network(parsed(&spec)?),
+            "vpc" => sim.add_vpc(parsed(&spec)?),
             "address" => sim.take_address(parsed(&spec)?),
             "policy" => sim.add_policy(parsed(&spec)?),
             "rule" => sim.add_rule(parsed(&spec)?),
@@ -206,6 +207,18 @@ impl ScenarioCloud for Lab {
                 let port = port.parse().map_err(|_| "no port")?;
                 self.world.sim.add_port_forwarding(address, port, vm);
             }
+            "mended" => {
+                self.world.sim.faults().clear();
+                self.world.sim.clear_job_faults();
+            }
+            "router-is-broken" => self.world.is_router_broken = true,
+            "router-works" => self.world.is_router_broken = false,
+            // The keys are those of somebody who sees every account.
+            "as-admin" => {
+                let admin = UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin();
+                self.world = World::built(|builder| builder.user(admin), "").await;
+            }
+            "end-stuck-jobs" => self.world.sim.end_stuck_jobs(),
             "clear-job-faults" => self.world.sim.clear_job_faults(),
             "exhaust-addresses" => self.world.sim.exhaust_addresses(),
             "file" => {
