@@ -16,7 +16,6 @@ mod late;
 mod leaseweb;
 mod left_open;
 mod lookup;
-mod one_part;
 mod orphans;
 mod queued;
 mod shared_addresses;
