@@ -351,7 +351,7 @@ impl NodeLifecycleController {
             match self.ledger().judge(&node, asked, now, seen) {
                 Verdict::Nothing => {}
                 Verdict::SetTaint(present) => verdicts.taints.push((node, present)),
-                Verdict::Delete | Verdict::Doubt => verdicts.doomed.push(node),
+                Verdict::Gone | Verdict::Doubt => verdicts.doomed.push(node),
             }
         }
         unknown.log();

@@ -475,10 +475,10 @@ fn announce<T: CacheKey>(listeners: &[Listener<T>], before: Option<Arc<T>>, afte
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Bearer, Found, Listing, Seen};
+    use crate::shape::{Bearer, Found, Listing, Shown};
 
     fn listing(names: &[&str], version: &str) -> Listing<Node> {
-        let objects = names.iter().map(|name| Seen::whole(node(name, "1", "1")));
+        let objects = names.iter().map(|name| Shown::whole(node(name, "1", "1")));
         Listing {
             objects: objects.collect(),
             nameless: 0,
@@ -594,7 +594,7 @@ mod tests {
         };
         let cache = ServiceCache::new();
         let show = |version, deleted| {
-            cache.observe(Seen::whole(service(version, deleted)));
+            cache.observe(Shown::whole(service(version, deleted)));
             let unreadable = cache.unreadable();
             let why = unreadable.borrow().values().next().map(|it| it.why.clone());
             why.unwrap_or_default()
@@ -646,7 +646,7 @@ mod tests {
         // A list that was untrue fills nothing.
         cache.renew();
         cache.refill(listing(&[], "11"), cache.asked());
-        let bearer = Bearer::Object(Seen::whole(node("a", "1", "1")));
+        let bearer = Bearer::Object(Shown::whole(node("a", "1", "1")));
         let there = Found { bearer, version: 12 };
         assert_eq!(cache.settle(&NodeName::new("a"), 11, there), Settled::Disproved);
         assert!(!cache.is_synced());
@@ -664,15 +664,15 @@ mod tests {
         let version = || cache.get(&name).map(|node| node.resource_version.to_string());
         let late = ask(Bearer::Nobody, 4);
         assert_eq!((late, version()), (Settled::Open, Some("5".into())));
-        let newer = Bearer::Object(Seen::whole(node("a", "1", "9")));
+        let newer = Bearer::Object(Shown::whole(node("a", "1", "9")));
         assert_eq!((ask(newer, 9), version()), (Settled::Over, Some("9".into())));
-        cache.observe(Seen::whole(node("a", "1", "7")));
+        cache.observe(Shown::whole(node("a", "1", "7")));
         assert_eq!(version(), Some("9".into()));
         assert_eq!((ask(Bearer::Nobody, 12), version()), (Settled::Over, None));
         taken(&seen);
-        cache.observe(Seen::whole(node("a", "1", "11")));
+        cache.observe(Shown::whole(node("a", "1", "11")));
         assert_eq!(taken(&seen), [""; 0], "it is gone since");
-        cache.observe(Seen::whole(node("a", "2", "13")));
+        cache.observe(Shown::whole(node("a", "2", "13")));
         assert_eq!(version(), Some("13".into()));
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::KubeError;
 use crate::intern::Interner;
-use crate::shape::{Seen, names};
+use crate::shape::{Shown, names};
 
 /// Annotations that nearly every Node has and no controller or cloud asks for, so they are not kept.
 const DROPPED: [&str; 4] = [
@@ -41,16 +41,16 @@ const UNKNOWN_AGE: Timestamp = Timestamp::MAX;
 ///
 /// Its names and its `spec` must be there, as every API server writes them. Where they are missing, something on the way took
 /// them off. A `status` may be missing: a Node that was made by hand has had none yet.
-pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Seen<Node>, KubeError> {
+pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Shown<Node>, KubeError> {
     let error = match understood(bytes, strings) {
-        Ok(node) if !node.resource_version.is_empty() => return Ok(Seen::whole(node)),
+        Ok(node) if !node.resource_version.is_empty() => return Ok(Shown::whole(node)),
         Ok(_) => KubeError::missing("metadata.resourceVersion"),
         Err(error) => error,
     };
     let mended = serde_json::to_vec(&mended(bytes)).unwrap_or_default();
     match understood(&mended, strings) {
         // It is not deleted for what it seems to lack.
-        Ok(node) => Ok(Seen::part(
+        Ok(node) => Ok(Shown::part(
             Node {
                 created: UNKNOWN_AGE,
                 ..node

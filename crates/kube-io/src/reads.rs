@@ -12,7 +12,7 @@ use crate::cache::{Cache, CacheKey, ServiceCache};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, LONGEST_ANSWER, node_path, segment};
-use crate::shape::{Bearer, Found, Listing, Seen, names, read, version_number};
+use crate::shape::{Bearer, Found, Listing, Shown, names, read, version_number};
 use crate::waits::is_passing;
 use pages::Pages;
 
@@ -37,7 +37,7 @@ pub(crate) trait Listed: CacheKey + Sized {
     /// # Errors
     ///
     /// It does not tell which object it is: it lacks its name, UID or version.
-    fn decode(bytes: &[u8], kube: &Kube) -> Result<Seen<Self>, KubeError>;
+    fn decode(bytes: &[u8], kube: &Kube) -> Result<Shown<Self>, KubeError>;
 
     /// The key of these two; `None` if it lacks one of them.
     fn key_of(namespace: &str, name: &str) -> Option<Self::Key>;
@@ -50,7 +50,7 @@ impl Listed for Node {
     const PLURAL: &'static str = "nodes";
     const LIST: &'static str = "NodeList";
 
-    fn decode(bytes: &[u8], kube: &Kube) -> Result<Seen<Self>, KubeError> {
+    fn decode(bytes: &[u8], kube: &Kube) -> Result<Shown<Self>, KubeError> {
         crate::node::decode(bytes, &kube.link.strings)
     }
 
@@ -67,7 +67,7 @@ impl Listed for Service {
     const PLURAL: &'static str = "services";
     const LIST: &'static str = "ServiceList";
 
-    fn decode(bytes: &[u8], _: &Kube) -> Result<Seen<Self>, KubeError> {
+    fn decode(bytes: &[u8], _: &Kube) -> Result<Shown<Self>, KubeError> {
         crate::service::decode(bytes)
     }
 
@@ -95,7 +95,7 @@ pub(crate) fn decode_answer<T: Listed>(
     key: &T::Key,
     kube: &Kube,
 ) -> Result<Arc<T>, KubeError> {
-    let object = T::decode(answer, kube).and_then(|Seen { object, trouble }| match trouble {
+    let object = T::decode(answer, kube).and_then(|Shown { object, trouble }| match trouble {
         _ if object.key() != *key => Err(KubeError::Decode("the answer is about another object".into())),
         Some(trouble) => Err(trouble),
         None => Ok(object),
@@ -226,7 +226,7 @@ impl Kube {
     /// Also if a single Node cannot be understood: it may have just that.
     pub async fn list_whole_nodes(&self) -> Result<Vec<Arc<Node>>, KubeError> {
         self.sorted_list(|listing: &Listing<Node>| {
-            let trouble = |seen: &Seen<Node>| Some(about::<Node>(seen.trouble.clone()?, &seen.object.key()));
+            let trouble = |seen: &Shown<Node>| Some(about::<Node>(seen.trouble.clone()?, &seen.object.key()));
             match listing.objects.iter().find_map(trouble) {
                 Some(error) => Err(error),
                 None if listing.nameless > 0 => Err(KubeError::Decode("one of the Nodes has no name".into())),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::KubeError;
-use crate::shape::{Names, Seen, names};
+use crate::shape::{Names, Shown, names};
 
 /// The types of Services. The API server writes one into every Service, `ClusterIP` where none was asked for.
 const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
@@ -23,9 +23,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// read as a wish: a Service without a type as one that wants no balancer any more, one without ports as one that wants no
 /// pools. So of a Service that cannot be understood nothing is taken that asks for anything: it is there, and whoever reads
 /// its annotations finds them.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Seen<Service>, KubeError> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<Shown<Service>, KubeError> {
     let error = match understood(bytes) {
-        Ok(service) => return Ok(Seen::whole(service)),
+        Ok(service) => return Ok(Shown::whole(service)),
         Err(error) => error,
     };
     let Names {
@@ -49,7 +49,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Seen<Service>, KubeError> {
     };
     // Without a version it is only not written.
     match nameless(&service.metadata) {
-        None | Some("metadata.resourceVersion") => Ok(Seen::part(service, error)),
+        None | Some("metadata.resourceVersion") => Ok(Shown::part(service, error)),
         Some(_) => Err(error),
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     fn read(spoil: impl FnOnce(&mut Value)) -> Result<Service, String> {
         let mut wire = service();
         spoil(&mut wire);
-        let Seen { object, trouble } =
+        let Shown { object, trouble } =
             decode(wire.to_string().as_bytes()).map_err(|error| error.to_string())?;
         trouble.map_or(Ok(Arc::unwrap_or_clone(object)), |trouble| {
             Err(trouble.to_string())

@@ -20,14 +20,14 @@ pub(crate) fn version_number(version: &str) -> Option<u64> {
 
 /// An object as the API server shows it.
 #[derive(Debug)]
-pub(crate) struct Seen<T> {
+pub(crate) struct Shown<T> {
     /// What could be understood of it: it is certain which object it is, and nothing is made up.
     pub(crate) object: Arc<T>,
     /// Why that is not all of it.
     pub(crate) trouble: Option<KubeError>,
 }
 
-impl<T> Seen<T> {
+impl<T> Shown<T> {
     pub(crate) fn whole(object: T) -> Self {
         let (object, trouble) = (Arc::new(object), None);
         Self { object, trouble }
@@ -41,7 +41,7 @@ impl<T> Seen<T> {
 
 /// All objects of a kind at one moment.
 pub(crate) struct Listing<T> {
-    pub(crate) objects: Vec<Seen<T>>,
+    pub(crate) objects: Vec<Shown<T>>,
     /// How many more there are that do not tell which objects they are.
     pub(crate) nameless: usize,
     pub(crate) resource_version: String,
@@ -53,7 +53,7 @@ pub(crate) enum Bearer<T> {
     /// The API server says that there is none.
     Nobody,
     /// This object.
-    Object(Seen<T>),
+    Object(Shown<T>),
     /// An object that does not tell that it is this one.
     Nameless(KubeError),
 }

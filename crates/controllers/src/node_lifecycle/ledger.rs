@@ -46,7 +46,7 @@ pub(super) enum Verdict {
     /// The Node must have the shutdown taint, or not.
     SetTaint(bool),
     /// The instance was proved gone often enough; [`Ledger::rule`] has the last word.
-    Delete,
+    Gone,
     /// The instance was not seen for as long as a proof takes. The Node stays in any case; [`Ledger::rule`] finds out whether
     /// the credentials see anything at all.
     Doubt,

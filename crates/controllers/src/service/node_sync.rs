@@ -214,7 +214,7 @@ impl ServiceController {
 
     /// Somebody is served by now though the sync goes on: from here on a change of the Nodes is followed, and one that came since it
     /// began.
-    pub(super) fn is_served_by(&self, key: &ServiceKey, nodes: &Arc<[Arc<Node>]>) {
+    pub(super) fn note_served(&self, key: &ServiceKey, nodes: &Arc<[Arc<Node>]>) {
         let identities = self.identities(nodes);
         let is_behind = identities != self.nodes_of_key(key).identities;
         self.tracked(key, |tracked| tracked.nodes = Some(identities));

@@ -204,7 +204,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let written = self.controller.write_service(&base, write).await;
             tracked(&|it| it.written(write, written.is_ok()));
             if written.is_ok() && matches!(write, KubeWrite::PublishStatus(_)) {
-                self.controller.is_served_by(self.key, &before.nodes);
+                self.controller.note_served(self.key, &before.nodes);
             }
             lock(facts).service = Arc::new(match written {
                 // The watch has yet to tell that it is gone.

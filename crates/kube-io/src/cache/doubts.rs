@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::{Cache, CacheKey};
 use crate::error::KubeError;
 use crate::events::ObjectRef;
-use crate::shape::{Bearer, Found, Listing, Seen, version_number};
+use crate::shape::{Bearer, Found, Listing, Shown, version_number};
 
 /// Why an object is asked for by its name.
 #[derive(Debug, Clone, Copy)]
@@ -201,7 +201,7 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// Takes what a watch shows of an object.
-    pub(crate) fn observe(&self, seen: Seen<T>) {
+    pub(crate) fn observe(&self, seen: Shown<T>) {
         let (key, version) = (seen.object.key(), version_of(&*seen.object));
         let known = self.get(&key);
         if known
@@ -362,7 +362,7 @@ impl Unreadable {
 }
 
 /// What is known of an object from now on, and why that is not what was shown.
-fn understood<T: CacheKey>(seen: Seen<T>, known: Option<Arc<T>>) -> (Arc<T>, Option<String>) {
+fn understood<T: CacheKey>(seen: Shown<T>, known: Option<Arc<T>>) -> (Arc<T>, Option<String>) {
     match known {
         Some(known) if is_past(&*seen.object, &known) => (known, None),
         known => match (trouble_of(&seen, known.as_deref()), known) {
@@ -373,7 +373,7 @@ fn understood<T: CacheKey>(seen: Seen<T>, known: Option<Arc<T>>) -> (Arc<T>, Opt
 }
 
 /// Why an object is not what was shown: it cannot be understood, or lacks something that it cannot have lost.
-fn trouble_of<T: CacheKey>(seen: &Seen<T>, known: Option<&T>) -> Option<String> {
+fn trouble_of<T: CacheKey>(seen: &Shown<T>, known: Option<&T>) -> Option<String> {
     let lost = || known.and_then(|known| seen.object.lost_since(known)).map(lost);
     seen.trouble
         .clone()

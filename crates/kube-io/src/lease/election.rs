@@ -36,11 +36,11 @@ impl Default for LeaseTimings {
 pub struct Election {
     identity: String,
     timings: LeaseTimings,
-    seen: Option<Seen>,
+    seen: Option<SeenRecord>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SeenRecord {
     record: LeaseRecord,
     changed_at: Instant,
 }
@@ -76,11 +76,11 @@ impl Election {
     /// was sent for our own writes, and when the answer came for reads.
     pub fn observe(&mut self, record: Option<LeaseRecord>, at: Instant) {
         self.seen = record.map(|record| match self.seen.take() {
-            Some(seen) if is_same(&seen.record, &record) => Seen {
+            Some(seen) if is_same(&seen.record, &record) => SeenRecord {
                 record,
                 changed_at: seen.changed_at,
             },
-            _ => Seen {
+            _ => SeenRecord {
                 record,
                 changed_at: at,
             },
@@ -102,7 +102,7 @@ impl Election {
     /// Until when somebody else may hold the lease, by our clock; `None` if it is free, ours, or not known.
     #[must_use]
     pub fn held_by_others_until(&self) -> Option<Instant> {
-        let Seen { record, changed_at } = self.seen.as_ref()?;
+        let SeenRecord { record, changed_at } = self.seen.as_ref()?;
         (!record.is_released() && record.holder != self.identity).then(|| *changed_at + self.lasts(record))
     }
 
@@ -118,7 +118,7 @@ impl Election {
     /// What to do now. `wall` goes into the record and is compared with nothing.
     #[must_use]
     pub fn decide(&self, now: Instant, wall: Timestamp) -> Decision {
-        let Some(Seen { record, changed_at }) = &self.seen else {
+        let Some(SeenRecord { record, changed_at }) = &self.seen else {
             return Decision::Create(self.claim(LeaseRecord::default(), wall));
         };
         if record.holder == self.identity {

@@ -47,7 +47,7 @@ fn node(json: &str) -> Node {
 }
 
 fn whole(json: &str, strings: &Interner) -> Result<Node, KubeError> {
-    let Seen { object, trouble } = decode(json.as_bytes(), strings)?;
+    let Shown { object, trouble } = decode(json.as_bytes(), strings)?;
     trouble.map_or(Ok(Arc::unwrap_or_clone(object)), Err)
 }
 
@@ -214,7 +214,7 @@ fn of_a_node_all_is_read_that_can_be_understood() {
         .replace(r#"{"type": "InternalIP", "address": "10.0.0.1"}"#, "null")
         .replace(r#""effect": "NoExecute""#, r#""effect": {}"#)
         .replace(r#""nimbus://7""#, "[]");
-    let Seen { object, trouble } = decode(spoilt.as_bytes(), &Interner::default()).unwrap();
+    let Shown { object, trouble } = decode(spoilt.as_bytes(), &Interner::default()).unwrap();
     assert!(trouble.unwrap().to_string().contains("invalid type: integer `7`"));
     assert_eq!(
         object.labels.iter().collect::<Vec<_>>(),

@@ -234,7 +234,7 @@ impl Suspect {
                     return Verdict::Nothing;
                 }
                 self.stage = Stage::Busy;
-                Verdict::Delete
+                Verdict::Gone
             }
         }
     }

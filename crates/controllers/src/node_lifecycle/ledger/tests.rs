@@ -96,7 +96,7 @@ fn a_node_goes_after_two_proofs_five_seconds_apart() {
     assert_eq!(world.seconds_left(), 0, "asked for at once");
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
     assert_eq!(world.seconds_left(), 5);
-    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
     assert_eq!(
         world.rule(&node, CredentialCheck::Seen),
         Ruling::Delete { is_news: true }
@@ -138,7 +138,7 @@ fn one_proof_is_enough_without_a_confirmation_time() {
     });
     let node = lost("a");
     world.watch(&node);
-    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_instance_that_is_seen_again_takes_the_proof_away() {
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
         world.answer(&node, seen);
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing, "{seen:?}");
-        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete, "{seen:?}");
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone, "{seen:?}");
     }
 }
 
@@ -170,7 +170,7 @@ fn an_error_is_no_proof_and_takes_none_away() {
         world.answer(&node, Seen::Unknown { after: None }),
         Verdict::Nothing
     );
-    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_node_that_is_new_to_its_cloud_is_not_deleted_before_it_is_five_minutes_old(
             verdict = world.answer(&node, Seen::Absent);
             questions += 1;
         }
-        assert_eq!(verdict, Verdict::Delete);
+        assert_eq!(verdict, Verdict::Gone);
         assert_eq!(world.passed, suspect::GRACE, "neither earlier nor later");
         assert!(questions < 35, "{questions}");
     }
@@ -317,7 +317,7 @@ fn a_new_node_under_the_same_name_begins_anew() {
         Verdict::Nothing
     );
     assert_eq!(world.answer(&new, Seen::Absent), Verdict::Nothing);
-    assert_eq!(world.answer(&new, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&new, Seen::Absent), Verdict::Gone);
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
     world.watch(&node);
     world.answer(&node, Seen::Absent);
     for is_news in [true, false, false] {
-        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
         let ruling = world.rule(&node, CredentialCheck::Blind { missing: 3 });
         let is_proved = true;
         assert_eq!(
@@ -376,9 +376,9 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
             }
         );
     }
-    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
     assert_eq!(world.rule(&node, CredentialCheck::Unclear), Ruling::Wait);
-    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
     assert_eq!(
         world.rule(&node, CredentialCheck::NoWitness),
         Ruling::Delete { is_news: true }
@@ -420,7 +420,7 @@ fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never
     assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
     assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
     assert_eq!(world.rule(&node, CredentialCheck::Seen), Ruling::Wait);
-    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn a_held_node_is_asked_for_at_growing_distance_at_once() {
         assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
         let mut distances = Vec::new();
         for _ in 0..5 {
-            assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+            assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
             world.rule(&node, check);
             let due = world.ledger.suspects.by_name[&node.name].due().unwrap();
             distances.push((due - world.now().instant).as_secs());
@@ -469,7 +469,7 @@ fn a_failed_deletion_is_tried_again_and_told_once_per_text() {
         (false, "forbidden", false),
         (false, "busy", true),
     ] {
-        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Gone);
         assert_eq!(
             world.rule(&node, CredentialCheck::Seen),
             Ruling::Delete { is_news: is_first }
@@ -491,7 +491,7 @@ fn let_go(world: &mut World, all: &[Arc<Node>]) -> Vec<NodeName> {
     let due = world.ledger.take_due(now.instant);
     let asked = all.iter().filter(|node| due.contains(&node.name)).cloned();
     let doomed: Vec<Arc<Node>> = asked
-        .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
+        .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Gone)
         .collect();
     let rulings = world
         .ledger
@@ -569,7 +569,7 @@ fn less_than_a_fifth_goes_in_ten_minutes_and_all_go_in_the_end() {
             .collect();
         let doomed: Vec<Arc<Node>> = asked
             .into_iter()
-            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
+            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Gone)
             .collect();
         let before = all.len();
         for (node, ruling) in world
@@ -653,15 +653,15 @@ proptest! {
                         Seen::Absent => {
                             let first = *first_proof.get_or_insert(now);
                             let is_earned = now >= first + confirmation && (is_named || now >= suspect::GRACE);
-                            prop_assert_eq!(verdict == Verdict::Delete, is_earned);
+                            prop_assert_eq!(verdict == Verdict::Gone, is_earned);
                         }
                         Seen::Unknown { .. } => prop_assert_eq!(verdict, Verdict::Nothing),
                         _ => {
-                            prop_assert_ne!(verdict, Verdict::Delete);
+                            prop_assert_ne!(verdict, Verdict::Gone);
                             first_proof = None;
                         }
                     }
-                    if verdict == Verdict::Delete {
+                    if verdict == Verdict::Gone {
                         // The API server refuses, so that the history goes on.
                         world.rule(&node, CredentialCheck::Seen);
                         let now = world.now().instant;
