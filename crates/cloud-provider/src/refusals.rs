@@ -86,6 +86,7 @@ impl<S: Clone> RefusalBook<S> {
                 held: held.collect(),
                 tried_again: over
                     .into_iter()
+                    .filter(|one| one.longest == LONGEST)
                     .map(|one| (one.step.clone(), one.why.clone()))
                     .collect(),
             }
@@ -117,10 +118,11 @@ impl<S: Clone> RefusalBook<S> {
         });
     }
 
-    /// Something of the cloud was freed: what was refused to any Service for want of room is held back no longer.
+    /// Something of the cloud was freed: what was refused to any Service for want of room, or of this very place, is held back no longer.
     pub fn room_was_made(&self) {
         self.refused.each(|page| {
-            let for_room = page.refused.iter_mut().filter(|one| one.why.is_limit);
+            let is_for_room = |one: &&mut Refused<S>| one.why.is_limit || one.longest == BRIEFLY;
+            let for_room = page.refused.iter_mut().filter(is_for_room);
             for_room.for_each(|one| one.since = Timestamp::MIN);
         });
     }
@@ -141,7 +143,7 @@ impl<S: Clone> RefusalBook<S> {
 #[derive(Debug, Clone)]
 pub struct Refusals<S> {
     held: Vec<Held<S>>,
-    /// What was refused in earlier reconciles, and is held back no more.
+    /// What was refused in earlier reconciles for what it asks, and is held back no more.
     tried_again: Vec<(S, Refusal)>,
 }
 
@@ -281,10 +283,11 @@ mod tests {
     #[test]
     fn room_that_was_made_ends_the_pauses_of_what_was_refused_for_want_of_it() {
         let book = RefusalBook::default();
-        for (step, is_limit) in [("a", true), ("b", false)] {
+        for (step, is_limit, longest) in [("a", true, LONGEST), ("b", false, LONGEST), ("c", false, BRIEFLY)]
+        {
             for second in [100, 105] {
                 let why = Refusal::new("no").of_limit(is_limit);
-                book.note(&asker(1, second), (&step, &why, LONGEST), |known| *known == step);
+                book.note(&asker(1, second), (&step, &why, longest), |known| *known == step);
             }
         }
         book.room_was_made();

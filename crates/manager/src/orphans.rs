@@ -52,6 +52,15 @@ pub struct Survey {
     pub now: jiff::Timestamp,
 }
 
+impl Survey {
+    /// Of how many objects nothing tells for certain whose they are.
+    #[must_use]
+    pub fn unclear(&self) -> usize {
+        let unclear = |it: &&Found| it.standing == Standing::Unclear;
+        self.others.iter().filter(unclear).count()
+    }
+}
+
 /// What became of the orphans of one Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {

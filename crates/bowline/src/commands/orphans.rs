@@ -16,7 +16,7 @@ use crate::providers;
 const WARNING: &str = "a copy of this cluster, or the one that it is a copy of, has the same names and UIDs: make sure that none uses these";
 
 /// Prints what was found; with `--delete`, asks and deletes it. Gives the exit status: 0 there is nothing, or it is deleted, 1 something
-/// failed or stays that was to be deleted, 2 there are orphans.
+/// failed or stays that was to be deleted, 2 there are orphans, or none and what may be some.
 #[must_use]
 pub fn orphans(options: Options, orphans: &OrphansOptions, surroundings: Surroundings) -> u8 {
     let done = reading::block_on(&options, orphans.has_log, async || {
@@ -63,10 +63,10 @@ async fn search_and_delete(
     let was_shown = super::print(&text) == exit::SUCCESS;
     let is_whole = survey.unread.is_empty();
     if survey.removals.is_empty() {
-        return Ok(if was_shown && is_whole {
-            exit::SUCCESS
-        } else {
-            exit::FAILURE
+        return Ok(match (was_shown && is_whole, survey.unclear()) {
+            (false, _) => exit::FAILURE,
+            (true, 0) => exit::SUCCESS,
+            (true, _) => exit::TO_DO, // a person has to look at them
         });
     }
     if !orphans.deletes {

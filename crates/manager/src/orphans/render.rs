@@ -25,9 +25,19 @@ pub fn render_text(survey: &Survey) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let count: usize = survey.removals.iter().map(|(orphans, _)| orphans.len()).sum();
-    let _ = match count {
-        0 => writeln!(text, "No orphans of cluster {}", survey.cluster),
-        count => writeln!(text, "Orphans of cluster {}: {count}", survey.cluster),
+    let _ = match (count, survey.unclear()) {
+        (0, 0) => writeln!(text, "No orphans of cluster {}", survey.cluster),
+        (0, 1) => writeln!(
+            text,
+            "No orphans of cluster {}; 1 unclear item is listed below",
+            survey.cluster
+        ),
+        (0, unclear) => writeln!(
+            text,
+            "No orphans of cluster {}; {unclear} unclear items are listed below",
+            survey.cluster
+        ),
+        (count, _) => writeln!(text, "Orphans of cluster {}: {count}", survey.cluster),
     };
     for unread in &survey.unread {
         let _ = writeln!(text, "Not looked for in {}", unread.error());

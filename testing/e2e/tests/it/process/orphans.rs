@@ -117,8 +117,14 @@ async fn orphans_are_listed_with_what_stays_and_deleted_only_when_that_is_said()
         names(&cluster),
         ["k8s-service-old", "k8s-service-theirs", "k8s-service-unsaid"]
     );
+    // A person has to look at what has no tags.
     let none = orphans(&cluster, &[&kubeconfig]).await;
-    assert_eq!(none.status.code(), Some(0), "{}", told(&none));
+    assert_eq!(none.status.code(), Some(2), "{}", told(&none));
+    assert!(
+        told(&none).contains("; 1 unclear item is listed below\n"),
+        "{}",
+        told(&none)
+    );
     assert!(cluster.api.journal().writes().is_empty());
 }
 
