@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind,
-    Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
+    AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, Node,
+    ReconcileKind, Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_openstack_client::{Client, Member, OperatingStatus, Pool, PoolId};
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
@@ -71,6 +71,12 @@ pub(crate) struct Balancers {
 }
 
 impl Balancers {
+    /// Which Nodes a Service takes for members.
+    fn node_filter(&self, service: &Service) -> NodeFilter {
+        let annotated = facts::annotation(service, NODE_SELECTOR.key);
+        NodeFilter::parse(annotated.unwrap_or(&self.options.node_selector))
+    }
+
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
             reads: Arc::new(Reads::new(&client, plan::needs)),
@@ -396,7 +402,10 @@ impl LoadBalancer for Balancers {
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
-        let annotated = facts::annotation(service, NODE_SELECTOR.key);
-        !NodeFilter::parse(annotated.unwrap_or(&self.options.node_selector)).is_empty()
+        !self.node_filter(service).is_empty()
+    }
+
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        self.node_filter(service).matches(node)
     }
 }
