@@ -31,6 +31,8 @@ pub enum Accepts {
     Between(i64, i64),
     /// One of these words, in this spelling.
     Words(&'static [&'static str]),
+    /// One of these words, in any letter case.
+    WordsOfAnyCase(&'static [&'static str]),
     /// A text that is not blank.
     NotBlank,
     /// A UUID in any of its spellings, or nothing.
@@ -96,7 +98,7 @@ impl AnnotationSpec {
     #[must_use]
     pub const fn words(&self) -> &'static [&'static str] {
         match self.accepts {
-            Accepts::Words(words) => words,
+            Accepts::Words(words) | Accepts::WordsOfAnyCase(words) => words,
             _ => &[],
         }
     }

@@ -345,6 +345,13 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         true
     }
 
+    /// Whether the Service's own choice among the Nodes, or that of the cloud's configuration, takes this one. One that cannot be read
+    /// leaves nobody out: the plan says what is wrong with it.
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        let _ = (service, node);
+        true
+    }
+
     /// Whether the members are addresses, so that a Node that is no instance of the cloud may be one.
     fn takes_addresses(&self) -> bool {
         false

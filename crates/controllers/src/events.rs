@@ -3,6 +3,8 @@
 //! Reasons and messages that upstream has are upstream's, because people alert on them; the rest are ours. The pages
 //! of reference and the controllers take them from here.
 
+use std::time::Duration;
+
 use bowline_cloud_provider::{CloudError, InstanceMetadata, Node, NodeName};
 
 use crate::node::intent;
@@ -34,8 +36,8 @@ bowline_plan::events! {
         "The Node is not ready, and the cloud has proved that its instance does not exist any more.",
         "Nothing to do.";
     DELETING_NODE_FAILED = "DeletingNodeFailed", Warning, on "Node", "Failed deleting node <name>: <error>",
-        "The API server did not delete the Node. Bowline tries again.",
-        "Follow the error text. The account needs the verb delete on nodes.";
+        "The API server did not delete the Node, or the lease does not keep the note about deletions that has to be written first. Bowline tries again.",
+        "Follow the error text. If it names the lease, have the webhook or policy let the annotation bowline/node-deletions of the manager's lease through: `doctor` tries that write. If it says forbidden, the account needs the verb delete on nodes.";
     NODE_DELETION_FROZEN = "NodeDeletionFrozen", Warning, on "Node", "Not deleting node <name>: with these credentials the cloud shows none of the instances of the <n> ready nodes either. Check that the credentials are valid and belong to the project of this cluster",
         "The cloud refused to show even the instances of Nodes that are ready, or reported that they do not exist. Bowline takes this as wrong credentials or the wrong project, and deletes nothing. If the cloud did not show the instance of this Node either, without saying that it is gone, the text says that nothing is proved about it.",
         "Check that the credentials are valid and belong to the project of this cluster.";
@@ -127,6 +129,14 @@ pub(crate) fn deletion_frozen(
             "nothing is proved about its instance, and "
         },
         refusal.map_or_else(String::new, |error| format!(". The cloud answered: {error}")),
+    )
+}
+
+/// The text of [`NODE_DELETION_THROTTLED`].
+pub(crate) fn deletion_throttled(node: &Node, recent: usize, window: Duration) -> String {
+    format!(
+        "Not deleting node {} yet: {recent} nodes were deleted, or may have been, within {window:?}, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
+        node.name
     )
 }
 

@@ -25,7 +25,7 @@ use bowline_cloud_provider::{
     CloudError, ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName,
     PowerState, Purpose, Readiness,
 };
-use bowline_kube_io::{Change, DELETIONS, KubeError, LeaseNote};
+use bowline_kube_io::{Change, DELETIONS, FoundNote, KubeError, LeaseNote};
 use bowline_plan::EventSpec;
 use futures::future::{self, BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
@@ -40,7 +40,7 @@ use crate::put_back::Part;
 use crate::queue::{Working, until};
 use crate::workers::{self, Work};
 use ledger::{Ledger, Ruling, Seen, Verdict};
-use throttle::Moment;
+use throttle::{Moment, Throttle};
 
 /// The shortest distance between two passes. One Node alone is asked for at once; of many that fail together, as when a
 /// rack loses power, all but the first share a listing.
@@ -72,6 +72,24 @@ impl NodeLifecycleSettings {
     #[must_use]
     pub fn is_guarded(&self) -> bool {
         !self.node_deletion_confirmation.is_zero() || self.node_deletion_share > 0.0
+    }
+
+    /// Why a Node whose instance is proved gone is not deleted yet, and in how long the next one may go, by what the leader noted on its
+    /// lease. The text of the event; `None`: the share is not used up.
+    #[must_use]
+    pub fn throttled(&self, node: &Node, noted: &FoundNote, all: &[Arc<Node>]) -> Option<(String, Duration)> {
+        let now = noted.at;
+        let mut throttle = Throttle::new(self.node_deletion_share, self.node_deletion_window, now);
+        throttle.begin(now, Some(noted));
+        let frees_at = throttle.frees_at(now).filter(|_| throttle.free(all, now) == 0)?;
+        let text = events::deletion_throttled(node, throttle.recent(), self.node_deletion_window);
+        Some((text, frees_at.saturating_duration_since(now)))
+    }
+
+    /// Whether what is deleted has to be noted on the lease first.
+    #[must_use]
+    pub fn notes_deletions(&self) -> bool {
+        self.node_deletion_share > 0.0 && self.node_deletion_share < 1.0
     }
 
     /// Why a Node whose instance is not seen is not deleted, by what the cloud says of all Nodes: the instance of none that is ready is
@@ -453,7 +471,12 @@ impl NodeLifecycleController {
                         self.delete(&node, is_news).await;
                     }
                 }
-                Ruling::Frozen { ready, is_proved, begins, is_news } => {
+                Ruling::Frozen {
+                    ready,
+                    is_proved,
+                    begins,
+                    is_news,
+                } => {
                     if begins {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                     }
@@ -463,15 +486,17 @@ impl NodeLifecycleController {
                         self.warn(&node, &events::NODE_DELETION_FROZEN, text);
                     }
                 }
-                Ruling::Throttled { recent, begins, is_news } => {
+                Ruling::Throttled {
+                    recent,
+                    begins,
+                    is_news,
+                } => {
                     if begins {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionThrottled);
                     }
                     if is_news {
-                        self.warn(&node, &events::NODE_DELETION_THROTTLED, format!(
-                            "Not deleting node {} yet: {recent} nodes were deleted, or may have been, within {:?}, which is the limit of --node-deletion-share, or of the first window of a leader. It is deleted when its turn comes",
-                            node.name, self.window
-                        ));
+                        let text = events::deletion_throttled(&node, recent, self.window);
+                        self.warn(&node, &events::NODE_DELETION_THROTTLED, text);
                     }
                 }
                 Ruling::Wait => {}

@@ -125,6 +125,38 @@ impl LeaseLock {
         self.write(Method::PUT, record).await
     }
 
+    /// Has the API server try a write of the lease with a note about deletions, and keep nothing. The gate does not hold it, as for
+    /// [`Kube::rehearse_node`].
+    ///
+    /// # Errors
+    ///
+    /// What a real write would meet; [`KubeError::Invalid`] also if the write is taken without the annotation.
+    pub async fn rehearse_note(&self) -> Result<(), KubeError> {
+        let mut tries = 3; // whoever leads writes it every two seconds
+        loop {
+            tries -= 1;
+            match self.rehearse_once().await {
+                Err(KubeError::Conflict(_)) if tries > 0 => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn rehearse_once(&self) -> Result<(), KubeError> {
+        let mut record = self.get().await?;
+        record.note(record.deletions.clone().unwrap_or_default());
+        let sent = self.object_of(&record);
+        let path = format!("{}?dryRun=All&fieldManager={PROGRAM}", self.path(true));
+        let call = Call::send(Method::PUT, path, JSON, &sent);
+        let answer = self.kube.for_reviews().exchange(call).await?;
+        match self.believe(&answer)?.deletions {
+            Some(_) => Ok(()),
+            None => Err(KubeError::Invalid(format!(
+                "a webhook takes the annotation {DELETIONS} off, and without it no Node is deleted"
+            ))),
+        }
+    }
+
     async fn write(&self, method: Method, record: &LeaseRecord) -> Result<LeaseRecord, KubeError> {
         let sent = self.object_of(record);
         let mut path = self.path(method == Method::PUT);

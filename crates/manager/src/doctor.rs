@@ -282,6 +282,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("asking for the manager's permissions");
     checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
     // A cause before what follows from it: a manager that may not, or does not run, does not lead.
+    let deletions = leadership.deletions;
     checks.extend([works, leadership.check]);
     checks.push(writes::check(patient, kube, &objects, found.as_ref()).await);
     progress.is_at("asking the cloud about instances and load balancers");
@@ -299,6 +300,14 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         answers.as_ref(),
         now,
         initialises,
+        |node, all| {
+            nodes::throttled(
+                &patient.config.settings.node_lifecycle,
+                node,
+                deletions.as_ref()?,
+                all,
+            )
+        },
     ));
     let is_read = checks
         .iter()

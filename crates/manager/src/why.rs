@@ -151,6 +151,16 @@ impl Known<'_> {
         let nodes = self.nodes?.iter().filter(is_near);
         Some(nodes.cloned().collect())
     }
+
+    /// Those of them that its selector of Nodes takes.
+    fn selected(&self, service: &Service) -> Option<Vec<Arc<Node>>> {
+        let nodes = self.nodes?.iter().filter(|node| self.selects(service, node));
+        Some(nodes.cloned().collect())
+    }
+
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        self.load_balancer.is_none_or(|it| it.selects(service, node))
+    }
 }
 
 impl Why {
@@ -244,6 +254,8 @@ const NO_NODES: &str = "UnAvailableLoadBalancer";
 struct Failure<'a> {
     /// The reason of the condition; empty if there is none (yet).
     reason: &'a str,
+    /// Whether it is the load balancer's removal that failed.
+    is_of_removal: bool,
     text: &'a str,
     since: Option<Timestamp>,
     last: Option<(Timestamp, u32)>,
@@ -262,6 +274,7 @@ impl<'a> Failure<'a> {
         let since = since.map(|since| failed.map_or(since, |it| since.min(it.last)));
         Some(Self {
             reason: shown.map_or("", |it| &it.reason),
+            is_of_removal: !known.classes.is_wanted(service) || service.metadata.deletion_timestamp.is_some(),
             text,
             since,
             last: failed.map(|it| (it.last, it.count)),
@@ -319,6 +332,10 @@ impl<'a> Failure<'a> {
             }
             "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
+            }
+            "denied" if self.is_of_removal => {
+                "whoever runs the manager gives it credentials that may delete in the project of this cluster; until then what the text names is \
+                 left in the cloud, and may be billed"
             }
             "denied" if self.text.contains(advice::REFUSED_VALUE) => {
                 "whoever owns the Service does what the text says about the value that the cloud refuses"
@@ -442,8 +459,15 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     };
     if known.classes.is_wanted(service) {
         members::of_sources(&mut why, service, known);
-        members::of_nodes(&mut why, known);
+        members::of_nodes(&mut why, service, known);
         members::of_others(&mut why, others);
+    }
+    let selected = known.selected(service);
+    let known = &Known {
+        nodes: selected.as_deref(),
+        ..*known
+    };
+    if known.classes.is_wanted(service) {
         members::of_endpoints(&mut why, service, known);
     }
     let failure = Failure::of(service, known);

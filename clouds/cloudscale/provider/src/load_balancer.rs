@@ -7,7 +7,8 @@ use bowline_cloud_http::Url;
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Owner};
 use bowline_cloud_provider::{
     AnnotationSpec, Asker, CloudError, Creation, ErrorKind, Kept, LoadBalancer, LoadBalancerPlan, MadeFor,
-    Question, Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    Node, Question, Reconciler, RefusalBook, Selector, Service, ServiceFacts, ServiceKey, ServicesView,
+    facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
@@ -321,6 +322,11 @@ impl LoadBalancer for Balancers {
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         facts::annotation(service, NODE_SELECTOR.key).is_some_and(|selector| !selector.trim().is_empty())
+    }
+
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        let selector = Selector::parse(facts::annotation(service, NODE_SELECTOR.key).unwrap_or_default());
+        selector.map_or(true, |it| it.matches(&node.labels))
     }
 }
 

@@ -47,7 +47,8 @@ fn of_roles(roles: &[String]) -> Allowance {
     }
 }
 
-fn of_quota(what: &str, used: i64, limit: i64) -> Allowance {
+/// A quota and its use, and whether nothing is left of it.
+pub(crate) fn of_quota(what: &str, used: i64, limit: i64) -> Allowance {
     let (text, is_lacking) = match limit {
         ..0 => (format!("{what}: {used} used, no limit"), false),
         _ if used >= limit => (format!("{what}: {used} of {limit} used, none is left"), true),

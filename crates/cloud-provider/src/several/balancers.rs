@@ -54,6 +54,11 @@ impl LoadBalancer for Balancers {
         self.of(service).is_none_or(|cloud| cloud.is_near(node))
     }
 
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        self.of(service)
+            .is_none_or(|cloud| cloud.load_balancer.selects(service, node))
+    }
+
     fn event(&self, reason: &str) -> Option<&'static EventSpec> {
         self.clouds
             .iter()

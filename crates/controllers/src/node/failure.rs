@@ -21,7 +21,7 @@ pub(super) enum Failure {
     Unanswered,
     /// An instance has the Node's name, but what else is shown is not this cluster.
     #[error(
-        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster. If they do, delete the nodes whose instances are gone"
+        "the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster, and leave the nodes as they are until that is known"
     )]
     OnlyName,
     /// There is nothing sensible to write.

@@ -264,11 +264,13 @@ impl Ledger {
             (rank, node.name.clone())
         });
         let mut free = self.throttle.free(all, now);
+        let mut is_open = self.throttle.is_open();
         let mut rulings = Vec::with_capacity(doomed.len());
         for node in doomed {
             let has_turn = self.throttle.has_turn(node, now);
             let full = (free == 0 && !has_turn).then(|| Full {
                 recent: self.throttle.recent(),
+                is_open,
                 frees_at: self.throttle.frees_at(now),
             });
             let (ticks, check) = (self.rules.ticks, check(node));
@@ -281,6 +283,7 @@ impl Ledger {
             if matches!(ruling, Ruling::Delete { .. }) {
                 free -= usize::from(!has_turn);
                 self.throttle.take(node, now);
+                is_open = true;
             }
             rulings.push((Arc::clone(node), ruling));
         }

@@ -201,6 +201,11 @@ impl Throttle {
         earlier.fold(self.recent.len(), usize::saturating_add)
     }
 
+    /// Whether it is not known yet of a deletion whether it comes about.
+    pub(super) fn is_open(&self) -> bool {
+        self.recent.iter().any(|turn| !turn.is_spent)
+    }
+
     /// When the next one may go, if none may now.
     pub(super) fn frees_at(&self, now: Instant) -> Option<Instant> {
         let first = self.is_first_window(now).then_some(self.first_until);
@@ -213,6 +218,7 @@ impl Throttle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node_lifecycle::NodeLifecycleSettings;
 
     const WINDOW: Duration = Duration::from_secs(10 * 60);
 
@@ -279,6 +285,26 @@ mod tests {
             "19 in a window, of which 3 went"
         );
         assert_eq!(throttle.frees_at(now + WINDOW), Some(then + WINDOW));
+    }
+
+    #[test]
+    fn whoever_reads_the_note_knows_that_the_share_is_used_up_and_until_when() {
+        let wall: Timestamp = "2026-01-01T00:30:00Z".parse().unwrap();
+        let now = Moment {
+            instant: Instant::now(),
+            wall,
+        };
+        let at = wall.as_second() - 60;
+        let settings = NodeLifecycleSettings::default();
+        let node = Node::named("n9");
+        let told = |count: u32| {
+            let note = DeletionNote::new(wall.as_second() - 3600, [(at, count)].into());
+            settings.throttled(&node, &found(note, true, now), &nodes(10))
+        };
+        let (text, left) = told(3).unwrap();
+        assert!(text.starts_with("Not deleting node n9 yet: 3 nodes"), "{text}");
+        assert_eq!(left, Duration::from_secs(9 * 60));
+        assert_eq!(told(2), None, "one more may go");
     }
 
     fn found(note: DeletionNote, is_complete: bool, now: Moment) -> FoundNote {

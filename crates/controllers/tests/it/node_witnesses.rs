@@ -65,7 +65,7 @@ async fn a_name_is_not_believed_of_a_cloud_that_shows_no_instance_of_the_other_n
     cluster.pass(MINUTE * 10).await;
     assert!(!cluster.is_initialized("new"));
     assert!(cluster.node_writes().is_empty());
-    let text = "Warning NodeInitFailed: failed to get instance metadata for node new: the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster. If they do, delete the nodes whose instances are gone";
+    let text = "Warning NodeInitFailed: failed to get instance metadata for node new: the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster, and leave the nodes as they are until that is known";
     let events: Vec<String> = cluster.events("new").into_iter().map(|(text, _)| text).collect();
     assert_eq!(events, [text], "once");
     // The right credentials, within the longest distance of two tries.

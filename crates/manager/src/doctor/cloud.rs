@@ -1,6 +1,6 @@
 //! The cloud's API: whether it answers to what the controllers ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
-use crate::why::node::{NO_ROUTE, NOT_ROUTED, WITHOUT_NETWORK};
+use crate::why::node::{NO_ROUTE, NOT_ROUTED, WITHOUT_NETWORK, is_unready};
 use crate::why::{Shown, remedy_of_error};
 
 pub(super) static LOGIN: Topic = Topic::new(
@@ -81,6 +81,9 @@ const SLOW: Duration = Duration::from_secs(5);
 /// Services that are tried until one can be looked up.
 const TRIED: usize = 3;
 
+/// Of so many Nodes it is asked whether their instances are proved gone, each with a call to some clouds.
+const PROVED: usize = 20;
+
 /// What the cloud says about the instances of Nodes, from one listing.
 pub(super) struct Answers {
     pub(super) of_nodes: Vec<(Arc<Node>, InstanceResult)>,
@@ -94,6 +97,8 @@ pub(super) struct Answers {
     pub(super) namesakes: BTreeMap<NodeName, Instance>,
     /// Whether the credentials show the instance of no Node.
     pub(super) is_blind: bool,
+    /// The Nodes of whose instances the cloud was asked to prove that they are gone, and does not.
+    pub(super) unproved: BTreeSet<NodeName>,
 }
 
 impl Answers {
@@ -115,6 +120,7 @@ impl Answers {
             near: near(node, &self.unborne),
             namesake: self.namesakes.get(&node.name),
             is_blind: self.is_blind,
+            is_unproved: self.unproved.contains(&node.name),
             ..Shown::default()
         }
     }
@@ -158,6 +164,7 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
             unborne: Vec::new(),
             namesakes: BTreeMap::new(),
             is_blind: false,
+            unproved: BTreeSet::new(),
         });
     };
     let (listing, refused) = match of_waiting.pop() {
@@ -166,7 +173,7 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         _ => (Ok(time), None),
     };
     let answered = known.into_iter().zip(of_known);
-    let of_nodes: Vec<_> = answered.chain(waiting.into_iter().zip(of_waiting)).collect();
+    let mut of_nodes: Vec<_> = answered.chain(waiting.into_iter().zip(of_waiting)).collect();
     let is_sought = |(node, answer): &(Arc<Node>, InstanceResult)| {
         let is_missing = answer.as_ref().is_err_and(|it| it.kind() == ErrorKind::NotFound);
         node.is_uninitialized() && node.provider_id.is_none() && is_missing
@@ -182,9 +189,12 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
     }
     let is_blind = sees_none(&of_nodes);
     // Credentials that show nothing are asked nothing more: what else they show is of another project, whatever it is called.
-    let namesakes = match is_blind {
-        true => BTreeMap::new(),
-        false => namesakes(&*instances, &of_nodes).await,
+    let (namesakes, unproved) = match is_blind {
+        true => Default::default(),
+        false => (
+            namesakes(&*instances, &of_nodes).await,
+            prove(&*instances, &mut of_nodes).await,
+        ),
     };
     Some(Answers {
         of_nodes,
@@ -193,7 +203,41 @@ pub(super) async fn ask(cloud: &Cloud, nodes: &[Arc<Node>]) -> Option<Answers> {
         unborne,
         namesakes,
         is_blind,
+        unproved,
     })
+}
+
+/// Has the cloud prove that the instances of Nodes are gone that may be deleted for it. Answers for which it does not.
+async fn prove(
+    instances: &dyn InstancesV2,
+    of_nodes: &mut [(Arc<Node>, InstanceResult)],
+) -> BTreeSet<NodeName> {
+    let is_suspect = |(node, answer): &&mut (Arc<Node>, InstanceResult)| {
+        is_unready(node) && node.provider_id.is_some() && !node.is_uninitialized() && is_missing(answer)
+    };
+    let mut suspects: Vec<_> = of_nodes.iter_mut().filter(is_suspect).take(PROVED).collect();
+    let query = |(node, _): &&mut (Arc<Node>, InstanceResult)| InstanceQuery {
+        node: Arc::clone(node),
+        purpose: Purpose::Existence,
+    };
+    let queries: Vec<InstanceQuery> = suspects.iter().map(query).collect();
+    let mut unproved = BTreeSet::new();
+    if queries.is_empty() {
+        return unproved;
+    }
+    let answers = timed(instances.instances(&queries)).await;
+    let answers = answers.map_or_else(Vec::new, |(answers, _)| answers);
+    for (suspect, answer) in suspects.iter_mut().zip(answers) {
+        match answer {
+            Ok(InstanceAnswer::Absent(_)) => {}
+            Err(ref error) if error.kind() == ErrorKind::NotFound => {
+                unproved.insert(suspect.0.name.clone());
+            }
+            _ => continue,
+        }
+        suspect.1 = answer;
+    }
+    unproved
 }
 
 /// The instances with the names of Nodes of whose provider IDs there are none.

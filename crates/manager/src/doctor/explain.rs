@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Node, NodeName, Readiness, ServiceKey};
-use bowline_kube_io::{Kube, ObjectRef};
+use bowline_kube_io::{FoundNote, Kube, ObjectRef};
 
 use super::{
     ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes,
@@ -83,8 +83,9 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             (Some(Some(error)), _) => of_failure(target, &unread(patient.is_manager, &nodes::READ, error)),
             (Some(None), Target::Service(key)) => of_service(patient, &objects, key, writer.as_ref()).await,
             (Some(None), Target::Node(name)) => {
-                let why = of_node(patient, &objects, name, answers.as_ref(), writer.as_ref());
-                why.await
+                let deletions = leads.deletions.as_ref();
+                let answers = answers.as_ref();
+                of_node(patient, &objects, name, answers, deletions, writer.as_ref()).await
             }
         };
         let unasked_for = match &patient.cloud {
@@ -260,6 +261,7 @@ async fn of_node(
     objects: &Objects,
     name: &NodeName,
     answers: Option<&cloud::Answers>,
+    deletions: Option<&FoundNote>,
     writer: Option<&Kube>,
 ) -> Why {
     let Some(node) = objects.nodes().iter().find(|it| it.name == *name) else {
@@ -275,10 +277,20 @@ async fn of_node(
     let frozen = answers.and_then(|answers| lifecycle.frozen(node, &answers.of_nodes));
     let shown = Shown {
         frozen: frozen.filter(|_| node.readiness != Readiness::Ready),
+        throttled: deletions.and_then(|noted| nodes::throttled(lifecycle, node, noted, objects.nodes())),
         tainted_by: tainted_by(kube, node).await,
         ..shown
     };
+    let is_to_go = nodes::is_to_go(node, shown.answer);
     let mut why = why::of_node(node, &shown, &known);
+    if let (true, Some(writer)) = (is_to_go, writer)
+        && let Some(cause) = writes::refused_of_lease(patient, writer).await
+    {
+        why.first(
+            cause,
+            "the manager tries again by itself, in vain until its lease keeps the note",
+        );
+    }
     if node.is_uninitialized() && !patient.config.controllers.includes(ControllerName::Node) {
         let text = "this manager initialises no Nodes: --controllers switches cloud-node-controller off";
         let remedy = "whoever runs the manager switches it on, unless another one is to do it";

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bowline_cloud_provider::Node;
 use bowline_controllers::events::EVENTS;
 use bowline_kube_io::rbac::NAMESPACE;
-use bowline_kube_io::{Kube, KubeError, PROGRAM, SeenEvent, SeenLease};
+use bowline_kube_io::{FoundNote, Kube, KubeError, PROGRAM, SeenEvent, SeenLease};
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use super::kubernetes::permitted;
 use super::managers::{self, Found, Leader};
@@ -34,6 +35,8 @@ pub(super) struct Leadership {
     host: Option<String>,
     lease: String,
     program: Option<Program>,
+    /// What the lease says of deletions of Nodes.
+    pub(super) deletions: Option<FoundNote>,
 }
 
 impl Leadership {
@@ -113,6 +116,7 @@ async fn own_lease(
         host: None,
         lease: own.clone(),
         program: None,
+        deletions: None,
     };
     let Some(ElectionConfig { namespace, name, .. }) = election else {
         return nobody(LEASE.ok("there is no election: --leader-elect=false"));
@@ -194,6 +198,13 @@ async fn own_lease(
         host: Some(host),
         lease: own,
         program,
+        deletions: lease.record.deletions.clone().map(|note| FoundNote {
+            note,
+            is_complete: lease.record.is_note_complete(),
+            at: Instant::now(),
+            // The times of the note are by the holder's clock.
+            wall: lease.record.renew_time.unwrap_or_else(|| now(kube)),
+        }),
     }
 }
 

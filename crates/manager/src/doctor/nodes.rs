@@ -7,12 +7,15 @@ use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{
     ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons,
 };
-use bowline_kube_io::KubeError;
+use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
+use bowline_kube_io::{FoundNote, KubeError};
 use jiff::{SignedDuration, Timestamp};
 
 use super::cloud::Answers;
 use super::{Category, Check, Topic, some_lines, some_of, unread};
-use crate::why::node::{KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, TWINS, is_unready, without_cloud};
+use crate::why::node::{
+    KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, THROTTLED, TWINS, UNPROVED, is_unready, without_cloud,
+};
 use crate::why::{Shown, of_answer, remedy_of};
 
 pub(super) static READ: Topic = Topic::new(
@@ -60,6 +63,7 @@ pub(super) fn checks(
     answers: Option<&Answers>,
     now: Option<Timestamp>,
     is_initialised_here: bool,
+    throttled: impl Fn(&Node, &[Arc<Node>]) -> Option<String>,
 ) -> Vec<Check> {
     let skipped = |read: Check, because: &str| {
         let rest = [&OWNERS, &INSTANCES, &INITIALIZED].map(|topic| topic.skipped(because));
@@ -84,7 +88,10 @@ pub(super) fn checks(
     };
     let known = answers.filter(|answers| answers.listing.is_ok());
     let (owners, instances) = match known {
-        Some(answers) => (judge_owners(&answers.of_nodes), judge_instances(answers)),
+        Some(answers) => {
+            let held = |node: &Node| throttled(node, nodes);
+            (judge_owners(&answers.of_nodes), judge_instances(answers, held))
+        }
         None => {
             let because = "the cloud does not list its instances";
             (OWNERS.skipped(because), INSTANCES.skipped(because))
@@ -136,6 +143,24 @@ pub(super) fn is_missing(answer: &InstanceResult) -> bool {
         Ok(InstanceAnswer::Present(_) | InstanceAnswer::Foreign) => false,
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
+}
+
+/// Whether the Node is one that the manager deletes because its instance is proved gone.
+pub(super) fn is_to_go(node: &Node, answer: Option<&InstanceResult>) -> bool {
+    let is_proved = matches!(answer, Some(Ok(InstanceAnswer::Absent(_))));
+    is_proved && is_unready(node) && !node.is_excluded_from_lifecycle()
+}
+
+/// Why a Node that may go is not deleted yet, and when the next one is.
+pub(super) fn throttled(
+    settings: &NodeLifecycleSettings,
+    node: &Node,
+    noted: &FoundNote,
+    all: &[Arc<Node>],
+) -> Option<String> {
+    let (text, left) = settings.throttled(node, noted, all)?;
+    let next = noted.wall.checked_add(left).ok()?.strftime("%H:%M:%SZ");
+    Some(format!("{text}. The next one may go at {next}"))
 }
 
 /// Whose the Nodes are, by their provider IDs.
@@ -210,7 +235,7 @@ pub(super) fn sees_none(answers: &[Answered]) -> bool {
 }
 
 /// Whether the cloud knows the instances.
-fn judge_instances(answers: &Answers) -> Check {
+fn judge_instances(answers: &Answers, throttled: impl Fn(&Node) -> Option<String>) -> Check {
     let of_ours = || answers.of_nodes.iter().filter(|(_, answer)| !is_foreign(answer));
     let count = of_ours().count();
     let names_of = |is: &dyn Fn(&Answered) -> bool| -> Vec<String> {
@@ -254,6 +279,8 @@ fn judge_instances(answers: &Answers) -> Check {
         ("not ready, with the state of the instance", &unready),
     ];
     let named = named.into_iter().filter(|(_, names)| !names.is_empty());
+    let to_go = of_ours().find(|(node, answer)| is_to_go(node, Some(answer)));
+    let held = to_go.and_then(|(node, _)| throttled(node));
     let mut lines: Vec<String> = named
         .map(|(what, names)| format!("{what}: {}", some_of(names.iter().cloned())))
         .collect();
@@ -264,6 +291,13 @@ fn judge_instances(answers: &Answers) -> Check {
     }
     let has_only_errors = lines.is_empty();
     lines.extend(some_lines(errors));
+    let is_held = held.is_some();
+    lines.extend(held);
+    let kept = of_ours().filter(|(node, _)| answers.unproved.contains(&node.name));
+    let kept = kept.filter_map(|(node, answer)| Some(format!("{}: {}", node.name, answer.as_ref().err()?)));
+    let kept = some_lines(kept.collect());
+    let is_unproved = !kept.is_empty();
+    lines.extend(kept);
     if answers.is_blind {
         let remedy = format!(
             "the credentials see none of the instances: are they of another project, account, zone or region? {KEEP_NODES}"
@@ -284,9 +318,11 @@ fn judge_instances(answers: &Answers) -> Check {
             "a Node that is ready is never deleted: look for its instance, also in other projects; if it is gone, drain the Node and delete it",
         ),
         (
-            !missing.is_empty() && !is_kept,
+            !missing.is_empty() && !is_kept && !is_held && !is_unproved,
             "a Node that is not ready is deleted when its cloud has proved that its instance is gone",
         ),
+        (is_held, THROTTLED),
+        (is_unproved, UNPROVED),
         (!rebuilt.is_empty(), remedy_of(REBUILT)),
         (!off.is_empty(), "start what is switched off"),
         (is_any_down, NOT_RUNNING),
@@ -347,7 +383,8 @@ mod tests {
 
     use bowline_cloud_provider::plan::Note;
     use bowline_cloud_provider::{
-        CloudError, FoundBy, Instance, InstanceMetadata, InstanceState, Taint, TaintEffect,
+        AbsenceProof, CloudError, FoundBy, Instance, InstanceMetadata, InstanceState, NodeName, Taint,
+        TaintEffect,
     };
 
     use super::*;
@@ -379,8 +416,13 @@ mod tests {
             unborne: Vec::new(),
             namesakes: BTreeMap::new(),
             is_blind: sees_none(&of_nodes),
+            unproved: BTreeSet::new(),
             of_nodes,
         }
+    }
+
+    fn with_answers(answers: &Answers) -> Check {
+        judge_instances(answers, |_| None)
     }
 
     fn node(name: &str, id: &str, waits_since: Option<&str>) -> Arc<Node> {
@@ -488,7 +530,7 @@ mod tests {
                 vec!["e: unreadable"],
             ),
         ] {
-            let check = judge_instances(&answered(answers));
+            let check = with_answers(&answered(answers));
             assert_eq!((check.outcome, check.seen.as_str()), (outcome, seen));
             assert_eq!(check.details, details);
             let is_about_one = details.first().is_some_and(|it| it.starts_with("e: "));
@@ -517,7 +559,7 @@ mod tests {
             namesakes: [(gone.0.name.clone(), renewed("toy://22"))].into(),
             ..answered(vec![well, gone, by_name])
         };
-        let check = judge_instances(&answers);
+        let check = with_answers(&answers);
         assert_eq!((check.outcome, &*check.seen), (Outcome::Warning, "1 of 3"));
         assert_eq!(
             check.details,
@@ -532,7 +574,7 @@ mod tests {
             let mut node = node("mig", "toy://1", None);
             Arc::make_mut(&mut node).readiness = Readiness::Unknown;
             let one = instance(PowerState::On, word);
-            judge_instances(&answered(vec![(
+            with_answers(&answered(vec![(
                 node,
                 Ok(InstanceAnswer::Present(Box::new(one))),
             )]))
@@ -551,13 +593,39 @@ mod tests {
     /// At night such a sentence has every Node of the cluster in its list.
     #[test]
     fn credentials_that_see_nothing_never_invite_to_delete_nodes() {
-        let check = judge_instances(&answered(vec![
+        let check = with_answers(&answered(vec![
             (node("a", "toy://1", None), missing()),
             (node("b", "toy://2", None), missing()),
         ]));
         assert_eq!(check.outcome, Outcome::Failed);
         assert!(check.remedy.starts_with("the credentials see none"), "{check:?}");
         assert!(!check.remedy.contains("delete"), "{check:?}");
+    }
+
+    #[test]
+    fn what_holds_a_deletion_is_told_with_the_nodes_that_wait() {
+        let lost = |name: &str| {
+            let mut node = node(name, "toy://1", None);
+            Arc::make_mut(&mut node).readiness = Readiness::Unknown;
+            node
+        };
+        let well = (node("a", "toy://0", None), present(PowerState::On));
+        let gone = (lost("n9"), Ok(InstanceAnswer::Absent(AbsenceProof::new("404"))));
+        let answers = answered(vec![well.clone(), gone]);
+        let check = judge_instances(&answers, |node| Some(format!("held back: {}", node.name)));
+        assert_eq!(check.details, ["not listed: n9", "held back: n9"]);
+        assert!(check.remedy.contains("when its turn comes"), "{check:?}");
+        let kept = CloudError::not_found("SKIP_NODE_DELETION keeps the node");
+        let answers = Answers {
+            unproved: [NodeName::new("n8")].into(),
+            ..answered(vec![well, (lost("n8"), Err(kept))])
+        };
+        let check = with_answers(&answers);
+        assert_eq!(
+            check.details,
+            ["not listed: n8", "n8: SKIP_NODE_DELETION keeps the node"]
+        );
+        assert!(!check.remedy.contains("is deleted when"), "{check:?}");
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{Node, Readiness, Service, ServiceKey};
 use bowline_kube_io::rbac::Question;
-use bowline_kube_io::{Kube, KubeError};
+use bowline_kube_io::{DELETIONS, Kube, KubeError, LeaseLock};
 
 use super::managers::Found;
 use super::{Category, Check, Objects, Outcome, Patient, Topic, no_answer, permissions, timed};
+use crate::config::ElectionConfig;
 use crate::why::{self, Cause};
 
 /// How many objects in trouble are tried, each with two requests.
@@ -31,14 +32,14 @@ pub(super) async fn check(
         return ADMITTED.skipped("the API server does not answer");
     };
     let (kube, unseen) = permissions::as_the_manager(patient, kube, found).await;
-    let mut check = tried(&kube, objects).await;
+    let mut check = tried(patient, &kube, objects).await;
     if check.outcome != Outcome::Skipped {
         check.details.extend(unseen);
     }
     check
 }
 
-async fn tried(kube: &Kube, objects: &Objects) -> Check {
+async fn tried(patient: &Patient<'_>, kube: &Kube, objects: &Objects) -> Check {
     let nodes = to_try(objects.nodes(), |node| {
         node.is_uninitialized() || node.readiness != Readiness::Ready
     });
@@ -56,7 +57,34 @@ async fn tried(kube: &Kube, objects: &Objects) -> Check {
     for service in services {
         tried.extend(of_service(kube, service).await);
     }
+    tried.extend(of_lease(patient, kube).await);
     judge(tried)
+}
+
+/// Tries to note deletions of Nodes on the lease, without which none is deleted.
+async fn of_lease(patient: &Patient<'_>, kube: &Kube) -> Option<Tried> {
+    let notes = patient.config.settings.node_lifecycle.notes_deletions();
+    let ElectionConfig { namespace, name, .. } = patient.config.election.as_ref().filter(|_| notes)?;
+    let question = Question {
+        verb: "update",
+        group: "coordination.k8s.io",
+        resource: "leases",
+        namespace: Some(namespace.clone()),
+        name: Some(name.clone()),
+        rules: Vec::new(),
+    };
+    if !may(kube, &question).await {
+        return None;
+    }
+    let lock = LeaseLock::new(kube.clone(), namespace, name, "");
+    let answer = timed(lock.rehearse_note()).await;
+    let what = format!("update leases {namespace}/{name} with the annotation {DELETIONS}");
+    Some((what, answer.map(|it| it.0)))
+}
+
+/// What keeps the lease from bearing the note that is written before a Node is deleted, if anything does.
+pub(super) async fn refused_of_lease(patient: &Patient<'_>, kube: &Kube) -> Option<Cause> {
+    cause(judge(of_lease(patient, kube).await.into_iter().collect()))
 }
 
 /// What was tried, and the answer; `None`: there was none in time.
@@ -125,7 +153,11 @@ async fn may_patch(kube: &Kube, resource: &'static str) -> bool {
         name: None,
         rules: Vec::new(),
     };
-    matches!(timed(kube.may(&question)).await, Some((Ok(true), _)))
+    may(kube, &question).await
+}
+
+async fn may(kube: &Kube, question: &Question) -> bool {
+    matches!(timed(kube.may(question)).await, Some((Ok(true), _)))
 }
 
 /// What the API server says where a webhook that acts elsewhere would have to be asked.

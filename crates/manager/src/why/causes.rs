@@ -59,6 +59,10 @@ pub const CAUSES: &[(&str, &str)] = &[
         "node.tainted-again",
         "the Node was initialised before and has the taint again",
     ),
+    (
+        "node.throttled",
+        "the instance is proved gone, and enough other Nodes were deleted for now",
+    ),
     ("node.waits", "the instance is there, and the Node still waits"),
     (
         "node.without-provider-id",

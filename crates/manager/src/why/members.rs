@@ -128,14 +128,18 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
     }
 }
 
+/// What leaves Nodes out that the Service, or its cloud's configuration, does not ask for.
+const SELECTOR: &str = "the selector of Nodes";
+
 /// How many Nodes may be members, and what keeps the others out.
-pub(super) fn of_nodes(why: &mut Why, known: &Known<'_>) {
+pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
     let (Some(nodes), Some(set)) = (known.nodes, known.node_set) else {
         return;
     };
     let mut out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for node in nodes {
-        let by = left_out_by(node, set);
+        let unselected = || (!known.selects(service, node)).then_some(SELECTOR);
+        let by = left_out_by(node, set).or_else(unselected);
         if let Some(by) = by {
             out.entry(by).or_default().push(node.name.as_str());
         } else if let Some(by) = node.drained_by() {
@@ -169,18 +173,23 @@ pub(super) fn of_nodes(why: &mut Why, known: &Known<'_>) {
             true => "there is no Node".to_owned(),
             false => format!("no Node may be a member: {}", out.join("; ")),
         };
-        let remedy = match text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
-            true => format!(
+        let remedy = if text.contains(SELECTOR) {
+            "whoever owns the Service corrects its selector of Nodes, an annotation of the cloud or, without one, an option of the cloud's \
+             configuration; or whoever runs the cluster gives Nodes the labels that it asks for"
+                .to_owned()
+        } else if text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
+            format!(
                 "whoever runs the cluster adds Nodes, or takes the label off: kubectl label node NAME {}-",
                 keys::LABEL_EXCLUDE_FROM_BALANCERS
-            ),
-            false => "whoever runs the cluster adds Nodes, or lets some in".to_owned(),
+            )
+        } else {
+            "whoever runs the cluster adds Nodes, or lets some in".to_owned()
         };
         why.causes
             .push(Cause::new("service.no-member", Outcome::Failed, text, remedy));
     } else {
         why.is.extend(out);
-        of_health(why, nodes, set);
+        of_health(why, &known.selected(service).unwrap_or_default(), set);
     }
 }
 

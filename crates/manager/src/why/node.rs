@@ -39,6 +39,14 @@ pub(crate) const SILENT_KUBELET: &str =
 /// What to do about a Node that is not ready while its instance does not run.
 pub(crate) const NOT_RUNNING: &str = "look at the instance in the cloud: whoever owns the project repairs it, or rebuilds it and deletes the Node";
 
+/// What to do about a Node whose instance is not listed, and not proved gone.
+pub(crate) const UNPROVED: &str = "the manager keeps a Node whose instance is not proved gone: do what the text says; if it names nothing, look for the \
+    instance, also in other projects, and delete the Node if it is gone";
+
+/// What to do about a Node that waits for its turn.
+pub(crate) const THROTTLED: &str = "nobody has to do anything: the manager deletes it when its turn comes. If many instances were removed on purpose, \
+    delete their Nodes by hand, or raise --node-deletion-share";
+
 /// What the cloud shows of one Node.
 #[derive(Debug, Clone, Default)]
 pub struct Shown<'a> {
@@ -52,6 +60,10 @@ pub struct Shown<'a> {
     pub is_blind: bool,
     /// Why the Node is not deleted although its instance is not seen.
     pub frozen: Option<String>,
+    /// Why it is not deleted yet although its instance is proved gone.
+    pub throttled: Option<String>,
+    /// Whether the cloud was asked for a proof, and gives none.
+    pub is_unproved: bool,
     /// The program that wrote the taints last, if it is known.
     pub tainted_by: Option<String>,
 }
@@ -187,6 +199,7 @@ fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
     if let Some(cause) = shown.rebuilt(node) {
         return cause;
     }
+    let is_proved = matches!(shown.answer, Some(Ok(InstanceAnswer::Absent(_))));
     let near = shown.near.map_or(String::new(), |near| {
         format!("; no Node bears the name of the instance {near:?}, which may be this one")
     });
@@ -210,6 +223,14 @@ fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
             Warning,
             "the manager never deletes it, by its label: take the label off, or delete the Node",
         ),
+        (true, false, _) if shown.is_unproved => (Warning, UNPROVED),
+        (true, false, _) if is_proved => match shown.throttled.clone() {
+            Some(throttled) => return Cause::new("node.throttled", Warning, throttled, THROTTLED),
+            None => (
+                Warning,
+                "nobody has to do anything: it is proved that its instance is gone, and the manager deletes it by itself",
+            ),
+        },
         (true, false, _) => (
             Warning,
             "the manager deletes it by itself when the cloud has proved that its instance is gone",

@@ -628,6 +628,45 @@ fn where_no_instance_is_seen_the_frozen_deletion_is_named_and_nobody_is_told_to_
 }
 
 #[test]
+fn a_removal_that_the_cloud_denies_is_not_for_the_owner_of_the_service() {
+    let mut going = in_trouble("denied", "403 to the deletion of load balancer web");
+    going.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
+    going.metadata.finalizers = Some(vec![keys::FINALIZER_LOAD_BALANCER.to_owned()]);
+    let why = of_service(&going, None, &known(&nodes(), &[]));
+    let cause = why.causes.iter().find(|it| it.id == "last-try.denied").unwrap();
+    assert!(cause.remedy.contains("may delete"), "{why:?}");
+}
+
+#[test]
+fn what_holds_the_deletion_of_a_node_is_told_and_not_that_the_manager_deletes_it() {
+    let gone = Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+    let kept = Err(CloudError::not_found(
+        "the variable SKIP_NODE_DELETION keeps the node",
+    ));
+    let held = "Not deleting node n yet: 3 nodes were deleted. The next one may go at 03:14:00Z";
+    let throttled = Shown {
+        throttled: Some(held.to_owned()),
+        ..Shown::of(Some(&gone))
+    };
+    let cause = of_answer(&silent(), &throttled).unwrap();
+    assert_eq!((&*cause.id, &*cause.text), ("node.throttled", held));
+    assert!(cause.remedy.contains("when its turn comes"), "{cause:?}");
+    let unproved = Shown {
+        is_unproved: true,
+        ..Shown::of(Some(&kept))
+    };
+    let cause = of_answer(&silent(), &unproved).unwrap();
+    assert!(cause.text.contains("SKIP_NODE_DELETION"), "{cause:?}");
+    assert!(cause.remedy.contains("keeps a Node"), "{cause:?}");
+    let excluded = Node {
+        labels: Labels::from_iter([(keys::LABEL_EXCLUDE_FROM_LIFECYCLE, "true")]),
+        ..silent()
+    };
+    let cause = of_answer(&excluded, &throttled).unwrap();
+    assert!(cause.remedy.contains("by its label"), "{cause:?}");
+}
+
+#[test]
 fn a_taint_that_comes_back_is_seen_without_any_event() {
     let mut one = instance(PowerState::On, "running");
     one.metadata.provider_id = Some("toy://1".to_owned());

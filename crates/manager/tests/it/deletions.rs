@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    AbsenceProof, CloudProvider, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer,
+    AbsenceProof, CloudProvider, FoundBy, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
+    InstanceResult, InstanceState, InstancesV2, LoadBalancer, NodeName, PowerState,
 };
 use bowline_kube_api::{Effect, Fault, KubeApi};
-use bowline_kube_io::DELETIONS;
+use bowline_kube_io::{DELETIONS, Kube, KubeOptions, TokioClock};
 use bowline_manager::End;
 use bowline_manager::config::{Config, ElectionConfig};
+use bowline_manager::doctor::{Cloud, Patient, Target, explain};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -22,8 +24,20 @@ const WINDOW: Duration = Duration::from_secs(600);
 /// What somebody else makes of the lease.
 type Change = fn(&mut Value);
 
-/// A cloud that proves of each instance that it is gone.
+/// A cloud that proves of each instance that it is gone, but for one.
 struct Empty;
+
+fn running() -> Instance {
+    Instance {
+        metadata: InstanceMetadata::default(),
+        power: PowerState::On,
+        state: InstanceState {
+            word: "running".to_owned(),
+            is_running: true,
+        },
+        found_by: FoundBy::Id,
+    }
+}
 
 impl CloudProvider for Empty {
     fn name(&self) -> &'static str {
@@ -45,7 +59,10 @@ impl CloudProvider for Empty {
 
 impl InstancesV2 for Empty {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        let gone = |_: &InstanceQuery| Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+        let gone = |query: &InstanceQuery| match query.node.name.as_str() {
+            "well" => Ok(InstanceAnswer::Present(Box::new(running()))),
+            _ => Ok(InstanceAnswer::Absent(AbsenceProof::new("404"))),
+        };
         let answers = queries.iter().map(gone).collect();
         Box::pin(async { answers })
     }
@@ -292,4 +309,51 @@ async fn a_lease_that_keeps_no_note_holds_deletions_up_and_an_event_says_why() {
         api.faults().clear();
         until("three are deleted", || deleted(&api) == 3).await;
     }
+}
+
+/// Long after the events are gone.
+#[tokio::test(start_paused = true)]
+async fn what_holds_a_deletion_up_is_explained() {
+    let api = api_server();
+    let well = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "well" },
+        "spec": { "providerID": "nimbus://well" },
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    });
+    api.apply_json(well).unwrap();
+    let _process = start(&api, "a");
+    fail_all(&api);
+    until("three are deleted", || api.objects("Node").len() == 48).await;
+    let config = Config::default();
+    let patient = Patient {
+        config: &config,
+        lookup: None,
+        is_manager: true,
+        kube: Ok(Kube::with_service(
+            api.service(),
+            KubeOptions {
+                clock: Arc::new(TokioClock::starting_at(api.now())),
+                ..KubeOptions::new("bowline/test")
+            },
+        )),
+        cloud: Cloud::Built(Arc::new(Empty), Duration::ZERO),
+        cloud_clock: Default::default(),
+        progress: Default::default(),
+        manifests: Default::default(),
+        holder: "test".to_owned(),
+        follows: None,
+    };
+    let targets = [Target::Node(NodeName::new("n40"))];
+    let causes = async || explain(&patient, &targets).await.unwrap().remove(0).causes;
+    let told = causes().await;
+    let held = told.iter().find(|it| it.id == "node.throttled");
+    let held = &held.unwrap_or_else(|| panic!("{told:?}")).text;
+    assert!(held.contains("3 nodes were deleted"), "{held}");
+    assert!(held.contains("The next one may go at"), "{held}");
+    assert!(!told.iter().any(|it| it.text.contains(DELETIONS)), "{told:?}");
+    let strip = Effect::Rewrite(|lease| lease["metadata"]["annotations"] = json!({}));
+    api.faults()
+        .inject(Fault::new(strip).verb("update").resource("leases"));
+    let told = causes().await;
+    assert!(told.iter().any(|it| it.text.contains(DELETIONS)), "{told:?}");
 }

@@ -9,9 +9,11 @@ use bowline_cloud_provider::plan::{
 };
 use bowline_cloud_provider::{
     CloudError, ClusterFacts, Ingress, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus,
-    LoadBalancerStep, Memory, Reconciler, Seen, Service, ServiceFacts, ServiceKey, ServiceList, facts,
+    LoadBalancerStep, Memory, Node, Reconciler, Seen, Service, ServiceClasses, ServiceFacts, ServiceKey,
+    ServiceList, facts,
 };
 use bowline_manager::plan::{PlanInput, plan_services};
+use bowline_manager::why::{Known, of_service};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -118,6 +120,47 @@ impl LoadBalancer for Toy {
     fn load_balancer_name(&self, _: &ServiceFacts) -> String {
         "toy".to_owned()
     }
+
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        facts::annotation(service, "example.com/only").is_none_or(|only| only == node.name.as_str())
+    }
+}
+
+#[test]
+fn nodes_that_the_selector_leaves_out_are_no_members() {
+    let nodes = ["a", "b", "c"].map(|name| Arc::new(Node::named(name)));
+    let toy: &dyn LoadBalancer = &Toy;
+    let known = Known {
+        now: Timestamp::UNIX_EPOCH,
+        nodes: Some(&nodes),
+        node_set: Some(toy.node_set()),
+        load_balancer: Some(toy),
+        unserved: None,
+        events: &[],
+        classes: ServiceClasses::upstream(),
+        services: &[],
+        is_unled: false,
+        endpoints: None,
+        routes: None,
+    };
+    let told = |only: &str| {
+        let service = service("web", |it| {
+            it["metadata"]["annotations"]["example.com/only"] = only.into();
+        });
+        of_service(&service, None, &known)
+    };
+    let some = told("b").is;
+    assert!(
+        some.contains(&"1 of 3 Nodes may be members".to_owned()),
+        "{some:?}"
+    );
+    assert!(
+        some.contains(&"left out by the selector of Nodes: a, c".to_owned()),
+        "{some:?}"
+    );
+    let none = told("d").causes;
+    assert_eq!(none[0].id, "service.no-member");
+    assert!(none[0].remedy.contains("corrects its selector"), "{none:?}");
 }
 
 fn service(name: &str, change: impl FnOnce(&mut serde_json::Value)) -> Arc<Service> {

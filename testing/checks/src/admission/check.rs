@@ -33,6 +33,11 @@ pub(crate) fn check(spec: &AnnotationSpec, value: &str) -> Option<Check> {
             format!("{trimmed} in {}", cel::list(allowed.iter().copied())),
             words(allowed),
         ),
+        (Accepts::WordsOfAnyCase(allowed), _) => {
+            let lower: Vec<String> = allowed.iter().map(|word| word.to_ascii_lowercase()).collect();
+            let lower = cel::list(lower.iter().map(String::as_str));
+            (format!("{trimmed}.lowerAscii() in {lower}"), words(allowed))
+        }
         (Accepts::NotBlank, _) => (format!("{trimmed} != ''"), "a text that is not blank".to_owned()),
         (Accepts::Uuid, _) => (or_nothing(&trimmed, &cel::is_uuid(&trimmed)), "a UUID".to_owned()),
         (Accepts::Uuids, _) => (

@@ -46,7 +46,7 @@ fn value(annotation: &AnnotationSpec) -> String {
     let text = match (annotation.accepts, annotation.kind) {
         (Accepts::Between(least, i64::MAX), _) => return format!("whole number, {least} or more"),
         (Accepts::Between(least, most), _) => return format!("whole number from {least} to {most}"),
-        (Accepts::Words(words), _) => {
+        (Accepts::Words(words) | Accepts::WordsOfAnyCase(words), _) => {
             let words: Vec<String> = words
                 .iter()
                 .filter(|word| !word.is_empty())

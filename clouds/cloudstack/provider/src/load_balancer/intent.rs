@@ -174,6 +174,8 @@ pub(crate) struct Wanted {
     pub(crate) sources: Sources,
     /// By what rules lead a client to the same member again, if that is asked for.
     pub(crate) stickiness: Option<Stickiness>,
+    /// What is wrong with it, on a Service that was served before: its policies stay as they are, and all else goes on.
+    pub(crate) cannot_stick: Option<Refusal>,
     pub(crate) nodes: Vec<WantedNode>,
     /// Tells one state of what people ask for from another.
     pub(crate) asked: u64,

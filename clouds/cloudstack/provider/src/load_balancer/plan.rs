@@ -106,6 +106,7 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         return Err(refusal.clone().into());
     }
     plan.claim.is_sticky |= wanted.stickiness.is_some();
+    plan.left_out.extend(wanted.cannot_stick.clone());
     let abilities = abilities(plan.observed, wanted)?;
     let home = home::find(plan, wanted)?;
     if let Filtering::DefaultAcl(list) = home.network.filtering()

@@ -38,12 +38,13 @@ impl Stickiness {
         if method.is_empty() {
             return None; // parameters alone are what is left when somebody takes the method off
         }
-        if !STICKINESS_METHOD.words().contains(&method) {
+        let mut methods = STICKINESS_METHOD.words().iter().copied();
+        let Some(method) = methods.find(|it| it.eq_ignore_ascii_case(method)) else {
             problems.push(format!(
                 "annotation {method_key} is `{method}`, and only `LbCookie`, `AppCookie` or `SourceBased` can be"
             ));
             return None;
-        }
+        };
         let mut all = BTreeMap::new();
         for item in params.split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (name, value) = item.split_once('=').unwrap_or((item, ""));
@@ -215,6 +216,8 @@ mod tests {
                 "AppCookie",
                 "cookie-name=JSESSIONID,length=52,holdtime=3h,request-learn=true,mode=query-string",
             ),
+            // The server compares methods in any letter case (`genericValidator` in its `LoadBalancingRulesManagerImpl`).
+            ("lbcookie", "mode=insert"),
             // What another provider of load balancing knows is its word.
             ("LbCookie", "holdtime=3h"),
         ] {
@@ -226,7 +229,7 @@ mod tests {
         assert!(asked("", "mode=insert").is_ok_and(|asked| asked.is_none()));
         for (method, params, text) in [
             (
-                "lbcookie",
+                "LbCookies",
                 "",
                 "only `LbCookie`, `AppCookie` or `SourceBased` can be",
             ),

@@ -15,6 +15,7 @@ use crate::load_balancer::step::PoolSetting;
 use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
 
 mod floating_ip;
+mod quota;
 
 /// What a person can do about a pool that Octavia does not delete.
 const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
@@ -64,6 +65,17 @@ impl LateCreations {
 
 /// Makes a step's write.
 pub(crate) async fn apply(
+    client: &Client,
+    written: &PortGroups,
+    late: &LateCreations,
+    settings: &[Setting],
+    step: &CloudStep,
+) -> Result<Learned, CloudError> {
+    let made = write(client, written, late, settings, step).await;
+    quota::named(client, step, made).await
+}
+
+async fn write(
     client: &Client,
     written: &PortGroups,
     late: &LateCreations,

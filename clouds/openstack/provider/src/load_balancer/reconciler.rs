@@ -74,6 +74,12 @@ pub(crate) struct Balancers {
 }
 
 impl Balancers {
+    /// Which Nodes a Service takes for members.
+    fn node_filter(&self, service: &Service) -> NodeFilter {
+        let annotated = facts::annotation(service, NODE_SELECTOR.key);
+        NodeFilter::parse(annotated.unwrap_or(&self.options.node_selector))
+    }
+
     fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
             reads: Arc::new(Reads::new(&client, plan::needs)),
@@ -435,7 +441,10 @@ impl LoadBalancer for Balancers {
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
-        let annotated = facts::annotation(service, NODE_SELECTOR.key);
-        !NodeFilter::parse(annotated.unwrap_or(&self.options.node_selector)).is_empty()
+        !self.node_filter(service).is_empty()
+    }
+
+    fn selects(&self, service: &Service, node: &Node) -> bool {
+        self.node_filter(service).matches(node)
     }
 }

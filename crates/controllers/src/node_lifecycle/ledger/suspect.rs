@@ -82,6 +82,8 @@ pub(super) enum Hold {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Full {
     pub(super) recent: usize,
+    /// Whether some of them are being tried, and may yet come to nothing: then it is not said that they went.
+    pub(super) is_open: bool,
     /// When the next one may go.
     pub(super) frees_at: Option<Instant>,
 }
@@ -251,7 +253,7 @@ impl Suspect {
         match (check, full) {
             (CredentialCheck::Blind { missing: ready }, _) => {
                 let is_proved = self.absent_since.is_some();
-                let (begins, is_news) = self.hold(Hold::Frozen);
+                let (begins, is_news) = self.hold(Hold::Frozen, true);
                 Ruling::Frozen {
                     ready,
                     is_proved,
@@ -264,14 +266,14 @@ impl Suspect {
                 self.let_go();
                 Ruling::Wait
             }
-            (CredentialCheck::Seen | CredentialCheck::NoWitness, Some(Full { recent, frees_at })) => {
+            (CredentialCheck::Seen | CredentialCheck::NoWitness, Some(full)) => {
                 // All who wait are asked for again together when the next one may go, oldest first.
-                if let Some(at) = frees_at {
+                if let Some(at) = full.frees_at {
                     self.stage = self.stage.earlier(Stage::Due(at));
                 }
-                let (begins, is_news) = self.hold(Hold::Throttled);
+                let (begins, is_news) = self.hold(Hold::Throttled, !full.is_open);
                 Ruling::Throttled {
-                    recent,
+                    recent: full.recent,
                     begins,
                     is_news,
                 }
@@ -293,14 +295,14 @@ impl Suspect {
         self.dedup.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
-    /// Holds the Node back. Answers whether that begins, and whether it is to be said.
-    fn hold(&mut self, hold: Hold) -> (bool, bool) {
+    /// Holds the Node back. Answers whether that begins, and whether it is to be said, where that is certain.
+    fn hold(&mut self, hold: Hold, is_certain: bool) -> (bool, bool) {
         let begins = self.hold.replace(hold) != Some(hold);
         let text = match hold {
             Hold::Frozen => "frozen",
             Hold::Throttled => "throttled",
         };
-        (begins, self.dedup.is_news(HELD, text))
+        (begins, is_certain && self.dedup.is_news(HELD, text))
     }
 
     fn let_go(&mut self) {

@@ -548,6 +548,37 @@ fn a_deletion_without_an_answer_counts_and_is_tried_again_before_others_go() {
     );
 }
 
+/// As where a webhook strips the note from the lease: none is deleted, and nobody is told that some were.
+#[test]
+fn deletions_that_come_to_nothing_are_not_said_to_have_used_up_the_share() {
+    let mut world = world();
+    let all: Vec<Arc<Node>> = (0..5).map(|n| Arc::new(lost(&format!("n{n}")))).collect();
+    for node in &all {
+        world.watch(node);
+    }
+    for _ in 0..5 {
+        world.go_to_next();
+        let now = world.now();
+        let due = world.ledger.take_due(now.instant);
+        let asked = all.iter().filter(|node| due.contains(&node.name)).cloned();
+        let doomed: Vec<Arc<Node>> = asked
+            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
+            .collect();
+        let rulings = world
+            .ledger
+            .rule(&doomed, |_| CredentialCheck::NoWitness, &all, now.instant);
+        for (node, ruling) in rulings {
+            match ruling {
+                Ruling::Delete { .. } => {
+                    world.ledger.deletion_failed(&node, "no note", false, now.instant);
+                }
+                Ruling::Throttled { is_news, .. } => assert!(!is_news, "{node:?}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
 /// What the throttle makes of 50 Nodes that are all gone at once: (minutes since the start, Nodes left).
 #[test]
 fn less_than_a_fifth_goes_in_ten_minutes_and_all_go_in_the_end() {

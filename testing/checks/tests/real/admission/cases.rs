@@ -332,7 +332,8 @@ const CLOUDSTACK: &[(&str, &str, Verdict)] = &[
     ("proxy-protocol", "", Caught),
     ("keep-ip", "yes", Caught),
     ("stickyness-method-name", "LbCookie", Good),
-    ("stickyness-method-name", "lbcookie", Caught),
+    ("stickyness-method-name", "lbcookie", Good),
+    ("stickyness-method-name", "LbCookies", Caught),
     ("stickiness-method-name", "LbCookie", Caught),
     ("stickyness-method-param", "mode=insert,nocache=true", Good),
     // Whoever sets the mark to anything else keeps the address.

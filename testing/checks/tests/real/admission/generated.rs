@@ -19,7 +19,7 @@ fn texts(spec: &AnnotationSpec) -> BoxedStrategy<String> {
     let listed = format!(r#"\[( ?"({network})",?){{0,3}}\]"#);
     let near: BoxedStrategy<String> = match (spec.accepts, spec.kind) {
         (Accepts::Between(..), _) | (Accepts::Any, ValueKind::Int) => "[-+]?[0-9]{0,20}|[0-9]{1,4}(s|ms| |[.]0)".boxed(),
-        (Accepts::Words(words), _) => proptest::sample::select(words)
+        (Accepts::Words(words) | Accepts::WordsOfAnyCase(words), _) => proptest::sample::select(words)
             .prop_flat_map(|word| prop_oneof![Just(word.to_owned()), Just(word.to_uppercase()), Just(format!(" {word}"))])
             .boxed(),
         (Accepts::Networks | Accepts::Addresses, ValueKind::List) => string(&listed),

@@ -16,7 +16,7 @@ annotations! {
         "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
     SOURCE_CIDRS = "source-cidrs", CommaList(Networks), "0.0.0.0/0", Rebuild, Considerable,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL use `spec.loadBalancerSourceRanges`; a connection must pass both. Empty: no restriction. A change replaces the rules. From CloudStack 4.22 on, a change to a single IPv4 network does not.";
-    STICKINESS_METHOD = "stickyness-method-name", Text(Words(&["", "LbCookie", "AppCookie", "SourceBased"])), "", InPlace, Minimal,
+    STICKINESS_METHOD = "stickyness-method-name", Text(WordsOfAnyCase(&["", "LbCookie", "AppCookie", "SourceBased"])), "", InPlace, Minimal,
         "By what the rules lead a client to the same member again: `LbCookie`, a cookie that the load balancer sets; `AppCookie`, one of the application, which a virtual router cannot do; or `SourceBased`, the client's address. With a cookie a virtual router reads the connections of all ports as HTTP, so TLS that ends at the backend does not work. Empty: nothing is asked for, and a policy of somebody else stays.";
     STICKINESS_PARAMS = "stickyness-method-param", CommaList, "", InPlace, Minimal,
         "Parameters of the method, as `NAME=VALUE` with commas between them. A virtual router knows for `LbCookie` `cookie-name`, `mode`, `domain`, `nocache`, `indirect` and `postonly`, and for `SourceBased` `tablesize` and `expire`. `true` switches one on that has no value.";

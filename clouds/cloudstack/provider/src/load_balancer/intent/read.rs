@@ -52,7 +52,12 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         }
     };
     let ip_mode = ip_mode(facts, &mut problems);
-    let stickiness = Stickiness::of(service, &mut problems);
+    let mut sticky_problems = Vec::new();
+    let stickiness = Stickiness::of(service, &mut sticky_problems);
+    if facts::published_addresses(service).is_empty() {
+        problems.append(&mut sticky_problems);
+    }
+    let cannot_stick = (!sticky_problems.is_empty()).then(|| Refusal::new(sticky_problems.join("; ")));
     let refusal = (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")));
     if let Some(refusal) = &refusal
         && facts::published_addresses(service).is_empty()
@@ -67,7 +72,8 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         cidrs,
         says_cidrs: facts::annotation(service, SOURCE_CIDRS.key).is_some(),
         sources,
-        stickiness,
+        stickiness: stickiness.filter(|_| cannot_stick.is_none()),
+        cannot_stick,
         nodes: nodes(facts),
         asked: asked(service),
         hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),

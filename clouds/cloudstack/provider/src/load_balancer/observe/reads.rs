@@ -472,7 +472,14 @@ impl Reads {
             }
             Need::Policies(rule) => {
                 let policies = self.client.stickiness_policies(rule);
-                let failure = format!("error retrieving stickyness policies of load balancer rule {rule}");
+                let port = observed
+                    .rules
+                    .iter()
+                    .find(|it| it.id == *rule)
+                    .and_then(|it| it.public_port);
+                let port = port.map_or(String::new(), |port| format!(" of port {port}"));
+                let failure =
+                    format!("error retrieving stickyness policies of load balancer rule {rule}{port}");
                 let policies = saying(&failure, policies).await?;
                 Fact::Policies(rule.clone(), policies)
             }

@@ -326,8 +326,14 @@ impl<'a> At<'a> {
     /// The same, as far as policies are known. A new one takes the place of the other.
     fn stickiness(self, observed: &Observed, rule: &Rule) -> Result<Option<RuleChange>, Unread> {
         let Wanted {
-            identity, stickiness, ..
+            identity,
+            stickiness,
+            cannot_stick,
+            ..
         } = self.wanted;
+        if cannot_stick.is_some() {
+            return Ok(None);
+        }
         let Some(wanted) = stickiness else {
             if !identity.claim.is_sticky {
                 return Ok(None);
