@@ -577,7 +577,7 @@ validations:
       variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'] + '` and must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24' : ''
   - expression: |-
       !('service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name' in variables.touched)
-      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name'].trim() in ['', 'LbCookie', 'AppCookie', 'SourceBased'])
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name'].trim().lowerAscii() in ['', 'lbcookie', 'appcookie', 'sourcebased'])
     message: |-
       service.beta.kubernetes.io/cloudstack-load-balancer-stickyness-method-name must be one of: LbCookie, AppCookie, SourceBased
     messageExpression: |-
