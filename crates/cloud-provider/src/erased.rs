@@ -213,7 +213,7 @@ fn held_back_for<R: Reconciler>(
     step: &R::Step,
 ) -> Option<Duration> {
     let creation = reconciler.creation(step)?;
-    let of_own = memory.sought(|sent| sent == creation);
+    let of_own = memory.sought(creation);
     of_own.or_else(|| memory.sought_as_inherited().filter(|_| creation.is_root()))
 }
 
@@ -293,7 +293,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     let mut memory = Memory::default();
                     if let Some((book, asker)) = self.reconciler.book(&self.facts) {
                         memory.refusals = book.of(&asker);
-                        memory.sent = book.sent.held_back(&asker.uid, asker.now);
+                        memory.sent = book.sent.awaited(&asker.uid, asker.now);
                         memory.inherited = book.inherited.held_back(&asker);
                     }
                     (None, memory)
