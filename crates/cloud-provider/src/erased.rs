@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, Shown, Step as _, StepView, Wave};
+use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, RefusedBy, Shown, Step as _, StepView, Wave};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -213,7 +213,7 @@ fn held_back_for<R: Reconciler>(
     step: &R::Step,
 ) -> Option<Duration> {
     let creation = reconciler.creation(step)?;
-    let of_own = memory.sought(|sent| sent == creation);
+    let of_own = memory.sought(creation);
     of_own.or_else(|| memory.sought_as_inherited().filter(|_| creation.is_root()))
 }
 
@@ -293,7 +293,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     let mut memory = Memory::default();
                     if let Some((book, asker)) = self.reconciler.book(&self.facts) {
                         memory.refusals = book.of(&asker);
-                        memory.sent = book.sent.held_back(&asker.uid, asker.now);
+                        memory.sent = book.sent.awaited(&asker.uid, asker.now);
                         memory.inherited = book.inherited.held_back(&asker);
                     }
                     (None, memory)
@@ -417,8 +417,11 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     learned: Some(Box::new(learned)),
                 }),
                 Err(error) => Ok(DynLearned {
-                    refused: Some(self.reconciler.refusal_of(step, &error).ok_or(error)?),
-                    outcome: WriteOutcome::NotTaken,
+                    outcome: match error.may_have_happened() {
+                        true => WriteOutcome::Unknown,
+                        false => WriteOutcome::NotTaken,
+                    },
+                    refused: Some(self.reconciler.refusal_of(seen, step, &error).ok_or(error)?),
                     ends_wave: true,
                     ends_refusal: false,
                     learned: None,
@@ -463,7 +466,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             };
             let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
             if let Some(why) = refused {
-                seen.memory.refusals.add(step.clone(), why);
+                match (why.by, &learned) {
+                    (RefusedBy::Failure, None) => seen.memory.refusals.add_briefly(step.clone(), why),
+                    _ => seen.memory.refusals.add(step.clone(), why),
+                }
             } else if outcome == WriteOutcome::Taken && ends_refusal {
                 if let Some((book, asker)) = &book {
                     book.lift(&asker.uid, is_same);

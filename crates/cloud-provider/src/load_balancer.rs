@@ -126,7 +126,10 @@ pub trait Reconciler: Send + Sync + 'static {
     /// gave no answer, or the step is of several calls and may be half done. Pure.
     ///
     /// A definite refusal by default: nothing was changed, and the same would be refused again.
-    fn refusal_of(&self, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
+    /// A failure that is told as a refusal [by failure](RefusedBy::Failure) holds up nothing else, and is tried again after five minutes
+    /// at the latest.
+    fn refusal_of(&self, seen: &SeenBy<Self>, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
+        let _ = seen;
         error.is_definite().then(|| {
             let why = format!("error during {}: {error}", step.label());
             let by = match error.kind() {

@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use crate::sent::Awaited;
 use crate::{Creation, Refusals};
 
 /// The shortest and the longest time between two looks for what was created and is not shown.
@@ -48,8 +49,8 @@ pub struct Memory<T = (), S = ()> {
     made_up: u32,
     /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
     pub refusals: Refusals<S>,
-    /// Creations that were sent in earlier reconciles, and for how long each was held back when this one began.
-    pub(crate) sent: Vec<(Creation, Duration)>,
+    /// Creations that were sent in earlier reconciles, as they were when this one began.
+    pub(crate) sent: Vec<Awaited>,
     /// The same for what an earlier process may have created.
     pub(crate) inherited: Duration,
     /// What the provider remembers: what it wrote, how far it is.
@@ -92,10 +93,17 @@ impl<T, S> Memory<T, S> {
         self.waited
     }
 
-    /// How long to wait before the next look for what came of such a creation. `None`: none was sent, or it may be sent again.
-    pub fn sought(&self, is_it: impl Fn(Creation) -> bool) -> Option<Duration> {
-        let mut those = self.sent.iter().filter(|(creation, _)| is_it(*creation));
-        those.find_map(|(_, held_back)| self.look_within(*held_back))
+    /// How long to wait before the next look for what came of a creation. `None`: it was not sent, or may be sent again.
+    pub(crate) fn sought(&self, creation: Creation) -> Option<Duration> {
+        let mut those = self.sent.iter().filter(|sent| sent.creation == creation);
+        those.find_map(|sent| self.look_within(sent.before_another))
+    }
+
+    /// How long to wait before the next look for what came of the creation of the [root](Creation::is_root), where all is removed and nobody
+    /// looks after that. `None`: it was not sent, or nothing comes of it any more.
+    pub fn sought_to_the_end(&self) -> Option<Duration> {
+        let mut roots = self.sent.iter().filter(|sent| sent.creation.is_root());
+        roots.find_map(|sent| self.look_within(sent.before_the_end))
     }
 
     /// The same for what an earlier process may have created. Where a write to Kubernetes comes before the creation, the plan asks; else

@@ -80,6 +80,16 @@ pub(crate) struct Sent {
     has_failed: bool,
 }
 
+/// A creation that was sent, and may show up yet.
+#[derive(Debug)]
+pub(crate) struct Awaited {
+    pub(crate) creation: Creation,
+    /// How long it is looked for before it is sent again. Of two that come of it, one is removed then.
+    pub(crate) before_another: Duration,
+    /// How long where nobody looks after that, whatever the cloud said of it: what shows up later is left for ever.
+    pub(crate) before_the_end: Duration,
+}
+
 /// What was created for each Service, by its UID, since its last reconcile that settled.
 pub(crate) type SentBook = Kept<String, Vec<Sent>>;
 
@@ -100,14 +110,19 @@ impl SentBook {
         });
     }
 
-    /// What is held back in a reconcile that begins now, and for how long. A clock that was set back ends it.
-    pub(crate) fn held_back(&self, uid: &String, now: Timestamp) -> Vec<(Creation, Duration)> {
+    /// What may show up yet in a reconcile that begins now. A clock that was set back ends it.
+    pub(crate) fn awaited(&self, uid: &String, now: Timestamp) -> Vec<Awaited> {
         self.with(uid, |all| {
             let left = |one: &Sent| {
                 let passed = Duration::try_from(now.duration_since(one.since)).ok()?;
-                let doublings = if one.has_failed { 0 } else { DOUBLINGS };
-                let left = pause(one.times.saturating_add(doublings), LONGEST).checked_sub(passed)?;
-                (!left.is_zero()).then_some((one.creation, left))
+                let left =
+                    |doublings| pause(one.times.saturating_add(doublings), LONGEST).saturating_sub(passed);
+                let before_the_end = left(DOUBLINGS);
+                (!before_the_end.is_zero()).then(|| Awaited {
+                    creation: one.creation,
+                    before_another: if one.has_failed { left(0) } else { before_the_end },
+                    before_the_end,
+                })
             };
             all.iter().flatten().filter_map(left).collect()
         })
@@ -146,14 +161,20 @@ mod tests {
         let uid = "u-1".to_owned();
         let at = |second| Timestamp::from_second(second).unwrap();
         let left = |second| {
-            let held = book.held_back(&uid, at(second));
-            held.iter().map(|(_, left)| left.as_secs()).collect::<Vec<_>>()
+            let awaited = book.awaited(&uid, at(second));
+            let left = awaited.iter().map(|it| it.before_another.as_secs());
+            left.filter(|left| *left > 0).collect::<Vec<_>>()
+        };
+        let to_the_end = |second| {
+            let awaited = book.awaited(&uid, at(second));
+            awaited.first().map(|it| it.before_the_end.as_secs())
         };
         let end = |second, has_failed| book.note(&uid, Creation::of(&"a"), (at(second), has_failed));
         let send = |second| end(second, true);
         send(1_000);
         // The schedule of a Service that fails has the same waits, so it is not slower for this.
         assert_eq!((left(1_002), left(1_005)), (vec![3], vec![]));
+        assert_eq!((to_the_end(1_005), to_the_end(1_020)), (Some(15), None));
         send(1_005);
         assert_eq!((left(1_006), left(1_015)), (vec![9], vec![]));
         assert_eq!(left(900), Vec::<u64>::new(), "a clock that was set back");

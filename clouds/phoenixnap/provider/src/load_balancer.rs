@@ -122,7 +122,7 @@ impl Reconciler for Balancers {
     }
 
     /// What of a failure is a refusal, the answer of the step tells: a purchase may have been made all the same.
-    fn refusal_of(&self, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
+    fn refusal_of(&self, _: &Seen, _: &CloudStep, _: &CloudError) -> Option<Refusal> {
         None
     }
 

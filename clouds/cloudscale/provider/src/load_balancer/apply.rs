@@ -4,7 +4,7 @@ use bowline_cloud_provider::{CloudError, WriteOutcome};
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, LoadBalancerId, LoadBalancerStatus, PoolId, Stub,
 };
-use bowline_plan::{Refusal, Step as _};
+use bowline_plan::{Refusal, RefusedBy, Step as _};
 
 use crate::load_balancer::observe::{Object, Seen};
 use crate::load_balancer::refused::Place;
@@ -197,7 +197,7 @@ impl Writer<'_> {
         let memory = &self.seen.memory;
         let was_refused = |step: &CloudStep| {
             let mut refused = memory.refusals.tried_again();
-            refused.any(|(known, _)| known.asks_for_the_same(step))
+            refused.any(|(known, why)| why.by != RefusedBy::Failure && known.asks_for_the_same(step))
         };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
         let is_refuted = memory.own.busy.is_refuted() || step.is_some_and(was_refused);

@@ -162,9 +162,10 @@ pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
     Refusal::all(those(refusals, |place| matches!(place, Place::Member(_))))
 }
 
-/// Why attributes are not changed: once for each of them, on however many parts.
+/// Why attributes are not changed and monitors are missing: once for each kind, on however many parts.
 pub(crate) fn of_attributes(refusals: &Refusals) -> Option<Refusal> {
-    let changes = refusals.iter().filter(|(step, _)| step.changes_attribute());
+    let is_it = |step: &CloudStep| step.changes_attribute() || step.is_first_monitor();
+    let changes = refusals.iter().filter(|(step, _)| is_it(step));
     let mut told = BTreeSet::new();
     let reasons = changes
         .filter(|(step, _)| told.insert(step.label().split('(').next().map(ToOwned::to_owned)))

@@ -235,6 +235,18 @@ impl CloudStep {
         matches!(self.part(), Some(UpdateListener { .. } | UpdateMonitor { .. }))
     }
 
+    /// Whether the step creates a monitor for a pool that has none.
+    pub(crate) fn is_first_monitor(&self) -> bool {
+        matches!(self.part(), Some(PartChange::Monitor { old: None, .. }))
+    }
+
+    /// Whether the step creates what serves or checks one port, and nothing goes for it.
+    pub(crate) fn is_of_one_port(&self) -> bool {
+        use PartChange::{Listener, Monitor, Pool};
+        let part = self.part().filter(|change| change.old().is_none());
+        matches!(part, Some(Pool { .. } | Listener { .. } | Monitor { .. }))
+    }
+
     /// Whether another step asks the API for the same, or for the same member probed on another port.
     pub(crate) fn asks_for_the_same(&self, other: &Self) -> bool {
         let probed_as = |new: &NewMember, monitor_port| NewMember {

@@ -1,6 +1,6 @@
 //! Removes a balancer.
 
-use bowline_cloud_provider::{Creation, LoadBalancerPlan, LoadBalancerStatus};
+use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
 use bowline_cloudscale_client::LoadBalancer;
 use bowline_plan::{Answer, Plan};
 
@@ -47,7 +47,7 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, seen: &Seen) -> LoadBalan
             seen.memory.pause(CONFIRMATIONS),
             format!("load balancer {} ({}) is being deleted", going.name, going.uuid),
         )
-    } else if let Some(after) = seen.memory.sought(Creation::is_root)
+    } else if let Some(after) = seen.memory.sought_to_the_end()
         && seen.gone.is_empty()
     {
         // What shows up after the last look would belong to nobody.

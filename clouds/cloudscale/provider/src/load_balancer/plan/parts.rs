@@ -273,7 +273,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Creates monitors, each in place of the pool's present one; when none is missing, deletes surplus ones.
+    /// Creates monitors, each in place of the pool's present one; when none is missing that can come, deletes surplus ones.
     pub(super) fn monitors(&self) -> Vec<CloudStep> {
         let kept = self.kept.iter().copied().filter(|kept| !self.waits(kept));
         self.monitors_of(&Vec::from_iter(kept), false)
@@ -314,6 +314,8 @@ impl<'a> Parts<'a> {
                 })
             }));
         }
+        let refusals = &self.served.seen.memory.refusals;
+        creations.retain(|step| !(step.is_first_monitor() && refused::has(refusals, step)));
         match creations.is_empty() {
             true => deletions,
             false => creations,
