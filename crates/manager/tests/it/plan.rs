@@ -140,6 +140,7 @@ fn nodes_that_the_selector_leaves_out_are_no_members() {
         classes: ServiceClasses::upstream(),
         services: &[],
         is_unled: false,
+        restart: None,
         endpoints: None,
         routes: None,
     };

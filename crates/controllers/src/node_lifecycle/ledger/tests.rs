@@ -562,7 +562,7 @@ fn deletions_that_come_to_nothing_are_not_said_to_have_used_up_the_share() {
         let due = world.ledger.take_due(now.instant);
         let asked = all.iter().filter(|node| due.contains(&node.name)).cloned();
         let doomed: Vec<Arc<Node>> = asked
-            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
+            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Gone)
             .collect();
         let rulings = world
             .ledger
