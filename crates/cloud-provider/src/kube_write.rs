@@ -26,6 +26,8 @@ pub enum KubeWrite {
     PublishStatus(LoadBalancerStatus),
 }
 
+const PUBLISH: &str = "publish-address";
+
 impl KubeWrite {
     /// The annotations that it sets or removes.
     #[must_use]
@@ -81,9 +83,15 @@ impl KubeWrite {
                 let shown: Vec<&str> = shown
                     .filter_map(|entry| entry.ip.as_deref().or(entry.hostname.as_deref()))
                     .collect();
-                format!("publish-address({})", shown.join(", "))
+                format!("{PUBLISH}({})", shown.join(", "))
             }
         }
+    }
+
+    /// Whether a label is that of a write that shows an address.
+    #[must_use]
+    pub fn publishes(label: &str) -> bool {
+        label.starts_with(PUBLISH)
     }
 
     /// Whether two versions of a Service are the same in what this writes to, so that a write meant for one fits the other.

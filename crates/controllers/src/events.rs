@@ -91,7 +91,7 @@ bowline_plan::events! {
         "Have that program leave this part of the object alone. Look for a second cloud controller manager, a GitOps tool, a network plugin, or an admission webhook.";
     ANNOTATIONS_FORBIDDEN = "AnnotationsForbidden", Warning, on "Service", "Annotations may not be written on the service, so it is served without them: <error>",
         "The API server forbids Bowline to write annotations on the Service. Bowline serves the Service without them, where the provider can. But if the process is killed, or an answer of the cloud is lost, while an address is being acquired, that address may stay in the cloud and be billed. The event is recorded once for each Service.",
-        "Give the account the verb patch on services, as the shipped role does.";
+        "Give the account the verb patch on services, as the shipped role does. If an admission policy denies the annotation that the text names, allow it there.";
     OBJECT_NOT_UNDERSTOOD = "ObjectNotUnderstood", Warning, on "Node or Service", "The API server shows this object in a way that cannot be understood, so what was known of it stays in force: <why>",
         "A value of the object is not of the form that the API of Kubernetes gives it. What was known of the object stays in force. If nothing was known of it, a Service is left alone, and of a Node the rest counts. All other objects are served. The event is recorded again when its text changes, and every 15 minutes.",
         "Look at the object with kubectl get -o yaml, and correct or delete it. If it is well there, look for a proxy between Bowline and the API server.";

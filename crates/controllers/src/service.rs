@@ -37,6 +37,7 @@
 //! (`left_behind.rs`; why it does not delete it: `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
+mod class_note;
 mod concurrency;
 mod condition;
 mod delete;

@@ -172,6 +172,8 @@ pub(crate) struct Speaker {
     pub(crate) account: Option<Arc<AccountToken>>,
     /// The user in whose name a person asks (`Impersonate-User`).
     pub(crate) acts_as: Option<HeaderValue>,
+    /// Whether its writes on Services take the note of the class off.
+    pub(crate) notes_no_class: bool,
 }
 
 /// The token of one ServiceAccount. Whoever needs it waits for it; it is asked for once for all.
@@ -250,6 +252,7 @@ impl Kube {
                 pacer: pace.map(Bucket::new).map(Arc::new),
                 account: None,
                 acts_as: None,
+                notes_no_class: false,
             }),
         }
     }
@@ -291,6 +294,12 @@ impl Kube {
             speaker.user_agent = user_agent;
             speaker.pacer = self.link.pace.map(Bucket::new).map(Arc::new);
         })
+    }
+
+    /// The same connections, whose writes on Services take the note of the class off, or do not put it on.
+    #[must_use]
+    pub fn without_class_note(&self) -> Self {
+        self.speaking(|speaker| speaker.notes_no_class = true)
     }
 
     /// The same connections behind another write gate.

@@ -184,6 +184,11 @@ pub(crate) fn service_finalizer(service: &Service, present: bool) -> Value {
     json!({"metadata": metadata})
 }
 
+/// Has any patch of a Service take the note of the class off, or not put it on.
+pub(crate) fn leave_out_class(patch: &mut Value) {
+    patch["metadata"]["annotations"][keys::ANNOTATION_CLASS] = Value::Null;
+}
+
 /// Merge patch of `services/NAME/status`.
 pub(crate) fn service_status(service: &Service, status: &LoadBalancerStatus) -> Value {
     let ingress: Vec<Value> = status

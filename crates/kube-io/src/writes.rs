@@ -10,6 +10,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey};
 use http::Method;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::client::Kube;
 use crate::error::KubeError;
@@ -95,7 +96,7 @@ impl Kube {
         service: &Service,
         present: bool,
     ) -> Result<Service, KubeError> {
-        self.write_service(service, "/status", &patch::service_finalizer(service, present))
+        self.write_service(service, "/status", patch::service_finalizer(service, present))
             .await
     }
 
@@ -109,7 +110,7 @@ impl Kube {
         service: &Service,
         status: &LoadBalancerStatus,
     ) -> Result<Service, KubeError> {
-        self.write_service(service, "/status", &patch::service_status(service, status))
+        self.write_service(service, "/status", patch::service_status(service, status))
             .await
     }
 
@@ -127,7 +128,7 @@ impl Kube {
         let now = self.clock().now();
         let since = now.checked_sub(lasts).unwrap_or(now);
         let body = patch::service_trouble(service, trouble, since);
-        self.send_to_service(service, "/status", STRATEGIC, &body).await
+        self.send_to_service(service, "/status", STRATEGIC, body).await
     }
 
     /// Sets annotations of a Service; `None` removes one.
@@ -140,7 +141,7 @@ impl Kube {
         service: &Service,
         annotations: &[(String, Option<String>)],
     ) -> Result<Service, KubeError> {
-        self.write_service(service, "", &patch::service_annotations(service, annotations))
+        self.write_service(service, "", patch::service_annotations(service, annotations))
             .await
     }
 
@@ -155,7 +156,7 @@ impl Kube {
         ip: &str,
         annotations: &[(String, Option<String>)],
     ) -> Result<Service, KubeError> {
-        self.write_service(service, "", &patch::load_balancer_ip(service, ip, annotations))
+        self.write_service(service, "", patch::load_balancer_ip(service, ip, annotations))
             .await
     }
 
@@ -203,7 +204,7 @@ impl Kube {
         &self,
         service: &Service,
         subresource: &str,
-        body: &impl Serialize,
+        body: Value,
     ) -> Result<Service, KubeError> {
         self.send_to_service(service, subresource, MERGE, body).await
     }
@@ -213,12 +214,15 @@ impl Kube {
         service: &Service,
         subresource: &str,
         content_type: &'static str,
-        body: &impl Serialize,
+        mut body: Value,
     ) -> Result<Service, KubeError> {
+        if self.speaker.notes_no_class {
+            patch::leave_out_class(&mut body);
+        }
         let key = ServiceKey::of(service);
         let path = service_path(&key, subresource);
         let answer = self
-            .exchange(Call::send(Method::PATCH, path, content_type, body))
+            .exchange(Call::send(Method::PATCH, path, content_type, &body))
             .await?;
         decode_answer(&answer, &key, self).map(Arc::unwrap_or_clone)
     }

@@ -85,7 +85,11 @@ impl ServiceController {
         if shown == trouble {
             return self.queue.forget(queued);
         }
-        match self.ctx.kube.set_service_trouble(&service, trouble, lasts).await {
+        let service = &*service;
+        let written = self.write_on(&self.ctx.kube, service, move |kube| async move {
+            kube.set_service_trouble(service, trouble, lasts).await
+        });
+        match written.await {
             Ok(_) => {
                 self.tracked(key, |tracked| tracked.is_trouble_told = trouble.is_some());
                 self.forget_unused(key);

@@ -37,7 +37,7 @@ impl ServiceController {
         let newest = self.services.get(key);
         let is_ours = newest.is_none_or(|newest| !self.classes().leaves_to_others(&newest));
         if is_ours && service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
-            match self.ctx.kube.patch_service_status(&service, &status).await {
+            match self.write_status(&service, &status).await {
                 Ok(published) => service = Arc::new(published),
                 Err(KubeError::NotFound(_)) => {}
                 Err(error) => {

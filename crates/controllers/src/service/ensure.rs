@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
+use bowline_cloud_provider::{
+    ErrorKind, KubeWrite, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts,
+};
 use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
 use bowline_plan::Refusal;
@@ -119,13 +121,20 @@ impl ServiceController {
                 })
             }
             Err(error) => {
-                if may_be_served(service) {
+                let is_publication =
+                    matches!(&error, DriveError::Kube { label, .. } if KubeWrite::publishes(label));
+                let unpublished = self.tracked(key, |tracked| tracked.fights.unpublished());
+                let unpublished = unpublished.filter(|_| is_publication);
+                if unpublished.is_some() || may_be_served(service) {
                     // How far it came is not known, so it is looked at again when the Nodes are others than these, be it those of
                     // before. That does not wait for the back-off.
                     let identities = self.identities(nodes);
                     self.tracked(key, |tracked| tracked.nodes = Some(identities));
                 }
-                Outcome::of_drive_error(ensuring(progress), &error, progress)
+                match unpublished {
+                    Some(failure) => Outcome::Failed(failure, progress),
+                    None => Outcome::of_drive_error(ensuring(progress), &error, progress),
+                }
             }
         }
     }
@@ -167,7 +176,11 @@ impl ServiceController {
             // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind. A note of another class
             // would make it somebody else's to remove.
             let prefix = "failed to add load balancer cleanup finalizer";
-            let written = self.ctx.kube.set_service_finalizer(service, true).await;
+            let service = &**service;
+            let written = self.write_on(&self.ctx.kube, service, move |kube| async move {
+                kube.set_service_finalizer(service, true).await
+            });
+            let written = written.await;
             let with_finalizer =
                 written.map_err(|error| Box::new(Outcome::of_kube_error(prefix, &error, progress)))?;
             if !facts::has_finalizer(&with_finalizer) {
@@ -229,11 +242,23 @@ impl ServiceController {
             return Err(Box::new(Outcome::Failed(failure, progress)));
         }
         if !is_published(service, status) {
-            let patched = self.ctx.kube.patch_service_status(service, status).await;
+            let patched = self.write_status(service, status).await;
             patched.map_err(|error| Box::new(self.not_published(key, status, &error, progress)))?;
         }
         self.tracked(key, |tracked| tracked.fights.may_publish());
         Ok(())
+    }
+
+    /// Writes a status, by the rule of [`Self::write_on`].
+    pub(super) async fn write_status(
+        &self,
+        service: &Service,
+        status: &LoadBalancerStatus,
+    ) -> Result<Service, KubeError> {
+        self.write_on(&self.ctx.kube, service, move |kube| async move {
+            kube.patch_service_status(service, status).await
+        })
+        .await
     }
 
     /// What follows from an error that kept a status from being published. It is remembered, so that it is met once per try.

@@ -40,6 +40,8 @@ pub(super) struct Fights {
     status: Option<LoadBalancerStatus>,
     /// A status that the API server did not take.
     unpublished: Option<Unpublished>,
+    /// The API server does not take the note of the class.
+    pub(super) is_note_refused: bool,
     /// Since when somebody takes the status away so often that it is held back, and how that was told.
     contested: Option<(Instant, String)>,
     /// Annotations whose last change led to nothing.
@@ -248,6 +250,11 @@ impl Fights {
         self.unpublished = None;
     }
 
+    /// Why the status that was refused is not to be written now.
+    pub(super) fn unpublished(&self) -> Option<Failure> {
+        self.held_back(&self.unpublished.as_ref()?.status)
+    }
+
     /// Why this status is not to be written now.
     pub(super) fn held_back(&self, status: &LoadBalancerStatus) -> Option<Failure> {
         let unpublished = self.unpublished.as_ref().filter(|it| it.status == *status)?;
@@ -370,12 +377,21 @@ impl ServiceController {
             self.tracked(key, |tracked| tracked.written(&write, written.is_ok()));
             service = Arc::new(written?);
         }
-        if !facts::has_finalizer(&service) || facts::noted_class(&service) != facts::class(&service) {
-            service = Arc::new(self.ctx.kube.set_service_finalizer(&service, true).await?);
+        let is_noted = facts::noted_class(&service) == facts::class(&service)
+            || self.tracked(key, |tracked| tracked.fights.is_note_refused);
+        if !facts::has_finalizer(&service) {
+            let lacking = &*service;
+            let written = self.write_on(&self.ctx.kube, lacking, move |kube| async move {
+                kube.set_service_finalizer(lacking, true).await
+            });
+            let written = written.await?;
+            service = Arc::new(written);
+        } else if !is_noted {
+            service = Arc::new(self.note_class(&service).await?);
         }
         let status = self.tracked(key, |tracked| tracked.fights.status.clone());
         if let Some(status) = status.filter(|status| !is_shown(&service, status)) {
-            service = Arc::new(self.ctx.kube.patch_service_status(&service, &status).await?);
+            service = Arc::new(self.write_status(&service, &status).await?);
         }
         if !Arc::ptr_eq(&before, &service) {
             tracing::info!(service = %key, "What somebody changed back on a Service is put back");

@@ -46,14 +46,16 @@ impl ServiceController {
         service: &Service,
         write: &KubeWrite,
     ) -> Result<Service, KubeError> {
-        let kube = &self.provider.kube;
-        match write {
-            KubeWrite::AnnotateService(annotations) => kube.annotate_service(service, annotations).await,
-            KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
-                kube.set_load_balancer_ip(service, ip, annotations).await
+        self.write_on(&self.provider.kube, service, move |kube| async move {
+            match write {
+                KubeWrite::AnnotateService(annotations) => kube.annotate_service(service, annotations).await,
+                KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
+                    kube.set_load_balancer_ip(service, ip, annotations).await
+                }
+                KubeWrite::PublishStatus(status) => kube.patch_service_status(service, status).await,
             }
-            KubeWrite::PublishStatus(status) => kube.patch_service_status(service, status).await,
-        }
+        })
+        .await
     }
 }
 
@@ -93,31 +95,21 @@ impl SyncHooks<'_> {
         newest.unwrap_or_else(|| Arc::clone(service))
     }
 
-    /// Whether it is a status that was refused, and its next try is not due.
-    fn is_held_back(&self, write: &KubeWrite) -> bool {
+    /// Why a status is not written now: it was refused, and its next try is not due.
+    fn held_back(&self, write: &KubeWrite) -> Option<KubeError> {
         let KubeWrite::PublishStatus(status) = write else {
-            return false;
+            return None;
         };
-        self.controller
-            .tracked(self.key, |tracked| tracked.fights.held_back(status).is_some())
+        let failure = self
+            .controller
+            .tracked(self.key, |tracked| tracked.fights.held_back(status))?;
+        Some(KubeError::Forbidden(failure.text))
     }
 
     /// Whether the balancer is made, or removed, even though this may not be written.
     fn goes_on_without(&self, write: &KubeWrite) -> bool {
         matches!(write, KubeWrite::AnnotateService(_))
             && !self.controller.provider.load_balancer.needs_annotations()
-    }
-
-    /// Says once what is not written, and why.
-    fn tell_unwritten(&self, service: &Service, refusal: &str) {
-        let note = events::ANNOTATIONS_FORBIDDEN.note(format!(
-            "Annotations may not be written on the service, so it is served without them: {refusal}"
-        ));
-        let is_news = |tracked: &mut Tracked| tracked.dedup.is_news(note.reason, &note.text);
-        if self.controller.tracked(self.key, is_news) {
-            tracing::warn!(service = %self.key, err = refusal, "Annotations of the service may not be written");
-            self.controller.ctx.event(service, note);
-        }
     }
 }
 
@@ -195,9 +187,12 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             let before = lock(facts).clone();
             let service = &before.service;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
-            if self.is_gone(&before) || self.is_held_back(write) {
+            if self.is_gone(&before) {
                 lock(facts).service = Arc::new(as_written(service, write));
                 return Ok(());
+            }
+            if let Some(error) = self.held_back(write) {
+                return Err(error);
             }
             tracked(&|it| it.expect_write(write));
             let base = self.base(&before, write);
@@ -210,16 +205,14 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                 // The watch has yet to tell that it is gone.
                 Err(KubeError::NotFound(_)) if !before.is_wanted => as_written(service, write),
                 Err(KubeError::Forbidden(refusal)) if self.goes_on_without(write) => {
-                    self.tell_unwritten(service, &refusal);
+                    self.controller.tell_unwritten(self.key, service, &refusal);
                     as_written(service, write)
                 }
-                // The rest is made, and this is told at the end.
-                Err(error @ (KubeError::Forbidden(_) | KubeError::Invalid(_)))
-                    if let KubeWrite::PublishStatus(status) = write =>
-                {
+                // What comes next takes away what the status shows so far.
+                Err(error) if let KubeWrite::PublishStatus(status) = write => {
                     self.controller
                         .not_published(self.key, status, &error, self.progress());
-                    as_written(service, write)
+                    return Err(error);
                 }
                 written if Arc::ptr_eq(&base, service) => written?,
                 // The sync goes on with what it began with.

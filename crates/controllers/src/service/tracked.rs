@@ -243,7 +243,8 @@ impl Tracked {
         }
         // Without it a manager that serves no classes may take the finalizer off, once the class has gone with the type.
         let is_noted = |service| facts::noted_class(service) == facts::class(service);
-        if is_noted(old) && !is_noted(new) && facts::class(old) == facts::class(new) {
+        let may_note = !self.fights.is_note_refused;
+        if may_note && is_noted(old) && !is_noted(new) && facts::class(old) == facts::class(new) {
             asked.put_back = asked.put_back.into_iter().chain(self.fights.lost_note()).min();
         }
         asked

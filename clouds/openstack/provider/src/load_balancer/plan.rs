@@ -358,7 +358,7 @@ impl<'a> Existing<'a> {
         };
         match (left, unpublished) {
             (Left::Next(next), _) => match self.publish_first(&address) {
-                Some(first) => first,
+                Some(first) => self.members_left(notes).unwrap_or(first),
                 None => next,
             },
             (_, Some(refusal)) => Answer::Refused(refusal),
@@ -407,6 +407,15 @@ impl<'a> Existing<'a> {
             notes.push(note.even_at_start());
         }
         next
+    }
+
+    /// The next write to the members of what is to be left: as long as the status shows it, and a publication may be refused for
+    /// long, it follows the Nodes.
+    fn members_left(&self, notes: &mut Vec<Note>) -> Option<Next> {
+        let left = evidence::left(&self.wanted.identity, &self.seen.balancers)?;
+        let there = Existing::new(self.wanted, self.seen, (left, Role::Guest), &[]);
+        let change = there.plan_of_parts()?.next_of_members()?;
+        Some(there.part(change, notes))
     }
 
     fn rename(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {

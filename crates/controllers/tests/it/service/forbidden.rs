@@ -1,8 +1,8 @@
 //! An account that may not write annotations on Services, as under the roles of some Go managers.
 
-use bowline_cloud_provider::IpMode;
+use bowline_cloud_provider::{IpMode, ServiceClasses};
 use bowline_kube_api::{Effect, Exchange, Fault, Status};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cloud::MARK;
 use super::seconds;
@@ -164,4 +164,108 @@ async fn a_status_that_is_refused_is_written_by_the_schedule_and_nodes_are_follo
     let ingress = &world.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0];
     assert_eq!(ingress["ipMode"], "Proxy");
     assert_eq!(events.last().unwrap(), "SyncLoadBalancerFailed");
+}
+
+/// What is shown early makes way for something that goes: as long as the status does not tell it, that is not taken away.
+#[tokio::test(start_paused = true)]
+async fn what_comes_after_a_publication_waits_for_it() {
+    let mut world = World::new(&["a"]);
+    world.cloud.set(|cloud| cloud.shows_early = true);
+    let refusal = Status::new(403, "Forbidden", "denied by a policy");
+    let fault = Fault::new(Effect::Answer(refusal)).verb("patch");
+    let fault = fault.resource("services").subresource("status");
+    world.api.faults().inject(fault.after(1)); // the finalizer
+    world.start();
+    let uid = world.add_service("web");
+    world.pass(seconds(39)).await;
+    world.add_node("b");
+    world.pass(seconds(3)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), [""; 0]);
+    let refused = |it: &Exchange| it.resource == "services" && it.status == 403;
+    let refused = world.api.journal().matching(refused).len();
+    assert_eq!(
+        refused,
+        4 + 2,
+        "at 0, 5, 15 and 35 s, and the condition at 30 and 35 s"
+    );
+    world.api.faults().clear();
+    world.settled("web").await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+}
+
+const CLASS_NOTE: &str = "bowline/load-balancer-class";
+
+fn bears_note(service: &Value) -> bool {
+    service["metadata"]["annotations"].get(CLASS_NOTE).is_some()
+}
+
+/// A policy with a list of the annotations that are allowed, for these writes of Services.
+fn deny_note(world: &World, subresource: &str) {
+    let fault = Fault::new(Effect::Deny(bears_note)).resource("services");
+    world.api.faults().inject(fault.subresource(subresource));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_note_of_the_class_costs_only_itself() {
+    for denied in [&[""][..], &["status"], &["", "status"]] {
+        let mut world = World::new(&["a"]);
+        world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+        denied.iter().for_each(|denied| deny_note(&world, denied));
+        world.start();
+        world.add("web", json!({ "loadBalancerClass": "ours" }));
+        world.settled("web").await;
+        world.pass(seconds(1800)).await;
+        let service = world.service("web").unwrap();
+        assert!(!bears_note(&service), "{denied:?}: {service}");
+        assert_eq!(service["metadata"]["annotations"][MARK], "yes", "{denied:?}");
+        let told = format!("{:?}", world.events("web"));
+        assert!(
+            told.contains(CLASS_NOTE) && told.contains("denied by a policy"),
+            "{told}"
+        );
+        let reasons = ["AnnotationsForbidden", "SyncLoadBalancerFailed", "ChangedBack"];
+        assert_eq!(
+            reasons.map(|reason| world.count(reason)),
+            [1, 0, 0],
+            "{denied:?}: {told}"
+        );
+        world.api.delete("Service", "default", "web");
+        world
+            .until("the service is gone", |w| w.service("web").is_none())
+            .await;
+    }
+}
+
+/// Who takes it off because it may not be there is not put back to where he was.
+#[tokio::test(start_paused = true)]
+async fn a_note_of_the_class_that_a_policy_denies_by_now_is_not_put_back() {
+    for denied in ["", "status"] {
+        let mut world = World::new(&["a"]);
+        world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+        world.start();
+        world.add("web", json!({ "loadBalancerClass": "ours" }));
+        world.settled("web").await;
+        deny_note(&world, denied);
+        let calls = world.cloud.calls("").len();
+        world.edit("web", |s| {
+            let annotations = s["metadata"]["annotations"].as_object_mut().unwrap();
+            annotations.remove(CLASS_NOTE).unwrap();
+        });
+        world.pass(seconds(60)).await;
+        assert_eq!(world.cloud.calls("").len(), calls);
+        if denied.is_empty() {
+            assert!(!bears_note(&world.service("web").unwrap()));
+            assert_eq!(world.count("AnnotationsForbidden"), 1);
+        }
+        // Nor does one that stayed keep the address from being told.
+        world.edit("web", |s| {
+            s["status"]["loadBalancer"] = json!({});
+            s["spec"]["ports"][0]["port"] = 81.into();
+        });
+        world
+            .until("the address is told", |w| w.address("web").is_some())
+            .await;
+        world.pass(seconds(1800)).await;
+        assert!(!bears_note(&world.service("web").unwrap()), "{denied:?}");
+    }
 }

@@ -360,3 +360,50 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
         assert_eq!(releases, is_released, "{is_published} {port} {place}: {labels:?}");
     }
 }
+
+/// A policy may refuse a status for as long as it likes.
+#[test]
+fn as_long_as_another_address_is_shown_its_rules_follow_the_nodes_and_the_claim_is_settled() {
+    let mut world = World::new();
+    world.settle();
+    let shown = json!({ "loadBalancer": { "ingress": [{ "ip": CHOSEN_IP }] } });
+    world.service.status = serde_json::from_value(shown).unwrap();
+    world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    let free = address("ip-77", "203.0.113.77", AddressState::Free);
+    world
+        .observed
+        .looked_up
+        .insert("203.0.113.77".to_owned(), vec![free]);
+    let to_publication = |world: &mut World| {
+        for _ in 0..40 {
+            let answer = plan(&world.intent().unwrap(), &world.observed).answer;
+            if format!("{answer:?}").contains("PublishStatus") {
+                return;
+            }
+            assert!(world.step(), "{answer:?}");
+        }
+        panic!("it is never published");
+    };
+    to_publication(&mut world);
+    assert_eq!(
+        world.annotation(IP_IDS.key),
+        Some(format!("{CHOSEN},ip-77").as_str())
+    );
+    world.nodes.pop();
+    to_publication(&mut world);
+    let members: Vec<usize> = world
+        .observed
+        .rules
+        .iter()
+        .map(|rule| world.observed.members[&rule.id].len())
+        .collect();
+    assert_eq!(members, [2, 2, 2, 2]);
+    // Nor does the claim outlive an address that is not asked for any more.
+    world.spec(|spec| spec["loadBalancerIP"] = Value::Null);
+    let labels = world.settle();
+    assert!(
+        labels.contains(&"release-ip(203.0.113.77)".to_owned()),
+        "{labels:?}"
+    );
+    assert_eq!(world.annotation(IP_IDS.key), Some(CHOSEN));
+}
