@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, RefusedBy};
 use jiff::Timestamp;
 
 use crate::asker::pause;
@@ -17,8 +17,24 @@ use crate::{Asker, Kept};
 /// The longest time for which a write is held back.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
-/// The same where what is in the way may go without a word: that of the schedule of Services.
-const BRIEFLY: Duration = Duration::from_secs(5 * 60);
+/// What a write was refused for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RefusedFor {
+    /// What it asks, which does not change by itself.
+    WhatItAsks,
+    /// What is in its way, or a failure of the cloud, and that may go without a word.
+    WhatMayGo,
+}
+
+impl RefusedFor {
+    /// The longest pause; the brief one is that of the schedule of Services.
+    fn longest(self) -> Duration {
+        match self {
+            Self::WhatItAsks => LONGEST,
+            Self::WhatMayGo => Duration::from_secs(5 * 60),
+        }
+    }
+}
 
 /// A write that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +44,14 @@ struct Refused<S> {
     /// How often in a row.
     times: u32,
     since: Timestamp,
-    longest: Duration,
+    of: RefusedFor,
 }
 
 impl<S> Refused<S> {
     /// Whether the pause is not over. A clock that was set back ends it: it lasts no longer than it is long.
     fn is_held_back(&self, now: Timestamp) -> bool {
         let passed = Duration::try_from(now.duration_since(self.since));
-        passed.is_ok_and(|passed| passed < pause(self.times, self.longest))
+        passed.is_ok_and(|passed| passed < pause(self.times, self.of.longest()))
     }
 }
 
@@ -86,18 +102,18 @@ impl<S: Clone> RefusalBook<S> {
                 held: held.collect(),
                 tried_again: over
                     .into_iter()
-                    .filter(|one| one.longest == LONGEST)
+                    .filter(|one| one.of == RefusedFor::WhatItAsks)
                     .map(|one| (one.step.clone(), one.why.clone()))
                     .collect(),
             }
         })
     }
 
-    /// A write was refused, and is held back for no longer than `longest`.
+    /// A write was refused.
     pub(crate) fn note(
         &self,
         asker: &Asker,
-        (step, why, longest): (&S, &Refusal, Duration),
+        (step, why, of): (&S, &Refusal, RefusedFor),
         is_same: impl Fn(&S) -> bool,
     ) {
         self.refused.with(&asker.uid, |page| {
@@ -113,7 +129,7 @@ impl<S: Clone> RefusalBook<S> {
                 why: why.clone(),
                 times: times.saturating_add(1),
                 since: asker.now,
-                longest,
+                of,
             });
         });
     }
@@ -121,7 +137,9 @@ impl<S: Clone> RefusalBook<S> {
     /// Something of the cloud was freed: what was refused to any Service for want of room, or of this very place, is held back no longer.
     pub fn room_was_made(&self) {
         self.refused.each(|page| {
-            let is_for_room = |one: &&mut Refused<S>| one.why.is_limit || one.longest == BRIEFLY;
+            let is_in_the_way =
+                |one: &Refused<S>| one.of == RefusedFor::WhatMayGo && one.why.by != RefusedBy::Failure;
+            let is_for_room = |one: &&mut Refused<S>| one.why.is_limit || is_in_the_way(one);
             let for_room = page.refused.iter_mut().filter(is_for_room);
             for_room.for_each(|one| one.since = Timestamp::MIN);
         });
@@ -151,8 +169,8 @@ pub struct Refusals<S> {
 struct Held<S> {
     step: S,
     why: Refusal,
-    /// For how long at most the book is to hold it back; `None`: it has it, or is not to.
-    unnoted: Option<Duration>,
+    /// As what the book is to note it; `None`: it has it, or is not to.
+    unnoted: Option<RefusedFor>,
 }
 
 impl<S> Default for Refusals<S> {
@@ -195,13 +213,14 @@ impl<S> Refusals<S> {
     /// A write was refused. The session says so by itself of what the answer to a write tells; a provider says it where a look tells,
     /// as of a job that the write began.
     pub fn add(&mut self, step: S, why: Refusal) {
-        let unnoted = Some(LONGEST);
+        let unnoted = Some(RefusedFor::WhatItAsks);
         self.held.push(Held { step, why, unnoted });
     }
 
-    /// A write was refused for what is in the way, and that may go without a word: it is tried again after five minutes at the latest.
+    /// A write was refused for what is in the way, or failed, and that may go without a word: it is tried again after five minutes at the
+    /// latest.
     pub fn add_briefly(&mut self, step: S, why: Refusal) {
-        let unnoted = Some(BRIEFLY);
+        let unnoted = Some(RefusedFor::WhatMayGo);
         self.held.push(Held { step, why, unnoted });
     }
 
@@ -217,7 +236,7 @@ impl<S> Refusals<S> {
     }
 
     /// What the book does not have yet. It does then.
-    pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal, Duration)> {
+    pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal, RefusedFor)> {
         let held = self.held.iter_mut();
         held.filter_map(|held| Some((&held.step, &held.why, held.unnoted.take()?)))
     }
@@ -259,9 +278,11 @@ mod tests {
     }
 
     fn note(book: &RefusalBook<&'static str>, asker: &Asker, step: &'static str) {
-        book.note(asker, (&step, &Refusal::new("no"), LONGEST), |known| {
-            *known == step
-        });
+        book.note(
+            asker,
+            (&step, &Refusal::new("no"), RefusedFor::WhatItAsks),
+            |known| *known == step,
+        );
     }
 
     #[test]
@@ -283,15 +304,21 @@ mod tests {
     #[test]
     fn room_that_was_made_ends_the_pauses_of_what_was_refused_for_want_of_it() {
         let book = RefusalBook::default();
-        for (step, is_limit, longest) in [("a", true, LONGEST), ("b", false, LONGEST), ("c", false, BRIEFLY)]
-        {
+        use RefusedBy::{Cloud, Failure};
+        use RefusedFor::{WhatItAsks, WhatMayGo};
+        for (step, is_limit, by, of) in [
+            ("a", true, Cloud, WhatItAsks),
+            ("b", false, Cloud, WhatItAsks),
+            ("c", false, Cloud, WhatMayGo),
+            ("d", false, Failure, WhatMayGo),
+        ] {
             for second in [100, 105] {
-                let why = Refusal::new("no").of_limit(is_limit);
-                book.note(&asker(1, second), (&step, &why, longest), |known| *known == step);
+                let why = Refusal::new("no").of_limit(is_limit).by(by);
+                book.note(&asker(1, second), (&step, &why, of), |known| *known == step);
             }
         }
         book.room_was_made();
-        assert_eq!(held(&book, &asker(1, 106)), ["b"]);
+        assert_eq!(held(&book, &asker(1, 106)), ["b", "d"]);
         note(&book, &asker(1, 106), "a");
         assert_eq!(held(&book, &asker(1, 125)), ["a"], "its pauses grow on");
     }
