@@ -54,7 +54,8 @@ pub fn parse(text: &str) -> Result<Vec<IpNet>, CidrListError> {
 
 /// The network that a Node's `spec.podCIDRs` names, as Kubernetes reads it: octets may have leading zeros, and host bits say
 /// nothing.
-pub(crate) fn pod_network(text: &str) -> Option<IpNet> {
+#[must_use]
+pub fn pod_network(text: &str) -> Option<IpNet> {
     let (address, length) = text.split_once('/')?;
     let network = IpNet::new(address_of(address)?, length.parse().ok()?).ok()?;
     Some(network.trunc())

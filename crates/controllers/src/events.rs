@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, InstanceMetadata, Node, NodeName};
-
-use crate::node::intent;
+use bowline_cloud_provider::{CloudError, Node, NodeName};
 
 bowline_plan::events! {
     pub EVENTS;
@@ -103,14 +101,11 @@ bowline_plan::events! {
 /// Whom to look for where something puts the taint of a new Node back.
 pub const LOOK_FOR_ANOTHER: &str = "look for another cloud controller manager, a mutating admission webhook, or a program that writes Nodes from a template";
 
-/// The text of [`PROVIDER_ID_MISMATCH`], where the cloud knows the instance of a Node under another ID.
+/// The text of [`PROVIDER_ID_MISMATCH`], where the cloud knows the instance of a Node under another ID, this one.
 #[must_use]
-pub fn other_provider_id(node: &Node, metadata: &InstanceMetadata) -> Option<String> {
-    let id = intent::other_provider_id(node, metadata)?;
-    let shown = node.provider_id.as_deref()?;
-    Some(format!(
-        "The cloud gives this instance the provider ID {id}, but the Node has {shown}"
-    ))
+pub fn other_provider_id(id: &str, node: &Node) -> String {
+    let shown = node.provider_id.as_deref().unwrap_or_default();
+    format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}")
 }
 
 /// The text of [`NODE_DELETION_FROZEN`]: none of the instances of this many Nodes is seen that are ready.

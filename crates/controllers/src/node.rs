@@ -273,7 +273,8 @@ impl NodeController {
         let is_news = self
             .remembered
             .is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
-        if let (true, Some(text)) = (is_news, events::other_provider_id(node, metadata)) {
+        if let (true, Some(id)) = (is_news, other) {
+            let text = events::other_provider_id(id, node);
             self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }

@@ -23,6 +23,7 @@ use crate::orphans::Search;
 
 mod ask;
 mod away;
+mod ground;
 mod members;
 mod objects;
 mod permissions;
@@ -171,7 +172,7 @@ impl Trial<'_> {
             checks.push(ANSWERS.failed(seen, "look up that name, and who has to publish it"));
             return Err(Halt::Failed);
         };
-        let ground = through::Ground {
+        let ground = ground::Ground {
             nodes: &nodes,
             heard: &heard,
             pods,

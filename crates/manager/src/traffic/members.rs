@@ -7,8 +7,8 @@ use bowline_kube_io::{KubeError, NodePatch};
 use tokio::time::{Instant, sleep};
 
 use super::ask::ask;
+use super::ground::Ground;
 use super::objects::REPLICAS;
-use super::through::Ground;
 use super::{ADDED, EXCLUDED, Halt, Names, REMOVED, Trial};
 use crate::doctor::Check;
 

@@ -1,6 +1,6 @@
 //! The way through the load balancer, and through each Node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,10 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, sleep};
 
 use super::ask::{Answer, ask, read};
+use super::ground::{Ground, Heard};
 use super::source::{self, Whose, whose};
 use super::{ANSWERS, ANSWERS_IPV6, Halt, LOCAL, NODES, Names, Trial};
-use crate::doctor::{Check, Outcome};
+use crate::doctor::Check;
 
 /// So many answers in a row are taken for all: of three members that take turns, one that is down fails one question in three.
 pub(super) const IN_A_ROW: usize = 20;
@@ -24,42 +25,6 @@ const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Nodes that are asked at once.
 const NODES_AT_ONCE: usize = 32;
-
-/// What is asked, and what is known of it.
-pub(super) struct Ground<'a> {
-    pub(super) nodes: &'a [Arc<Node>],
-    pub(super) heard: &'a Heard,
-    /// The pods that are ready, each with its Node.
-    pub(super) pods: BTreeMap<String, String>,
-    /// Where the load balancer is.
-    pub(super) address: SocketAddr,
-}
-
-/// What came of asking each Node.
-#[derive(Debug, Clone)]
-pub(super) struct Heard {
-    pub(super) check: Check,
-    /// Those that do not answer.
-    silent: Vec<String>,
-}
-
-impl Heard {
-    /// Where to look when the load balancer does not answer.
-    fn remedy(&self) -> String {
-        match (self.check.outcome, self.silent.as_slice()) {
-            (Outcome::Failed, silent) => format!(
-                "these Nodes do not answer either: {}. Look at kube-proxy and the network there first",
-                silent.join(", ")
-            ),
-            (Outcome::Skipped, _) => "see whether a firewall or a security group is between you and the load balancer, or between that and the \
-                                      Nodes; and what `explain` says of the members"
-                .to_owned(),
-            _ => "the Nodes answer, so look in between: a firewall or a security group at the load balancer or at the Nodes' ports; and what \
-                  `explain` says of the members"
-                .to_owned(),
-        }
-    }
-}
 
 /// How a Node answers.
 enum Way {
@@ -375,6 +340,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::doctor::Outcome;
     use crate::doctor::Progress;
     use crate::traffic::{Explain, Lines, Wanted};
 

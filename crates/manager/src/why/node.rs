@@ -93,7 +93,7 @@ impl<'a> Shown<'a> {
 
     /// What is said of such a Node.
     fn rebuilt(&self, node: &Node) -> Option<Cause> {
-        let text = events::other_provider_id(node, &self.instance()?.metadata)?;
+        let text = events::other_provider_id(self.other_id(node)?, node);
         let text = format!("its instance was rebuilt under its name: {text}");
         Some(Cause::new("node.rebuilt", Warning, text, remedy_of(REBUILT)))
     }

@@ -6,7 +6,7 @@ use bowline_openstack_client::{
 use bowline_plan::{Answer, Note, Refusal, RefusedBy};
 
 use super::next::{Next, annotate, apply, delete};
-use super::waiting::wait_for;
+use super::waiting::{may_carry, wait_for};
 use super::{Existing, absent, floating, rename};
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
@@ -21,11 +21,6 @@ use crate::messages::IN_ERROR;
 fn is_untold(identity: &Identity, own: &Remembered, balancer: &LoadBalancer) -> bool {
     let is_older = || evidence::is_made_before(balancer.created_at.as_deref(), identity.created);
     own.created.as_ref() == Some(&balancer.id) || !identity.is_published && !is_older()
-}
-
-/// Whether traffic may come through what is in this state. Words that are not known count as good ones.
-pub(super) fn may_carry(status: &OperatingStatus) -> bool {
-    !matches!(status, OperatingStatus::Error | OperatingStatus::Offline)
 }
 
 /// Where traffic may come through a load balancer.

@@ -18,8 +18,8 @@ use crate::load_balancer::memory::{Memory, PartRefusals as _, Refusals, Remember
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
-use crate::load_balancer::plan::failed::may_carry;
 use crate::load_balancer::plan::placement;
+use crate::load_balancer::plan::waiting::may_carry;
 use crate::load_balancer::step::{PartChange, Room, port_space};
 use crate::load_balancer::tags::{self, Tags};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_openstack_client::{LoadBalancer, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, OperatingStatus, ProvisioningStatus};
 use bowline_plan::Answer;
 
 use super::next::Next;
@@ -19,6 +19,11 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const GROWTH: f64 = 1.2;
 /// More pauses than this do not get longer: three hours.
 const MOST_GROWTHS: u16 = 50;
+
+/// Whether traffic may come through what is in this state. Words that are not known count as good ones.
+pub(super) fn may_carry(status: &OperatingStatus) -> bool {
+    !matches!(status, OperatingStatus::Error | OperatingStatus::Offline)
+}
 
 /// How long Nodes are waited for that are not initialised yet, and how often they are looked at; that costs no call to the cloud.
 const NODE_PATIENCE: Duration = Duration::from_secs(60);
