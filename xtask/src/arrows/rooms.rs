@@ -1,8 +1,8 @@
 //! The rooms inside of a provider: the same in every cloud, and who may look into which. And in every other crate that is shipped:
 //! no files that look into each other.
 //!
-//! A room is a module; its files are its own. What counts is the text `crate::` with what follows it: imports are written so,
-//! and a module that names its parent's types does not make a circle. Tests are left out.
+//! A room is a module; its files are its own. What counts is the text `crate::` or `super::` with what follows it: imports are
+//! written so. A module that names its parent's types does not make a circle. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -151,21 +151,67 @@ fn is_within(module: &str, room: &str) -> bool {
 /// The other modules that a source names, but for those that it is in.
 fn looked_into<'a>(module: &str, text: &str, sources: &'a BTreeMap<String, String>) -> BTreeSet<&'a str> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    lines
-        .flat_map(|line| line.split("crate::").skip(1))
-        .filter_map(|path| {
-            let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == ':';
-            let mut path = path.split(|it| !is_name(it)).next().unwrap_or_default();
-            loop {
-                if let Some((known, _)) = sources.get_key_value(path.trim_end_matches(':')) {
-                    return Some(known.as_str());
-                }
-                path = path.rsplit_once("::")?.0;
+    let lines = code.lines().map(str::trim);
+    let code: String = lines.filter(|line| !line.starts_with("//")).collect();
+    let known = |path: String| {
+        let mut path = path.as_str();
+        loop {
+            if let Some((known, _)) = sources.get_key_value(path.trim_end_matches(':')) {
+                return Some(known.as_str());
             }
-        })
+            path = path.rsplit_once("::")?.0;
+        }
+    };
+    let from_root = code.split("crate::").skip(1).flat_map(paths);
+    let paths = from_root.chain(paths_from_parents(module, &code));
+    paths
+        .filter_map(known)
         .filter(|other| !is_within(module, other))
         .collect()
+}
+
+/// What a source names by `super::`, from the root.
+fn paths_from_parents(module: &str, code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut parent = Some(module);
+    for text in code.split("super::").skip(1) {
+        parent = parent
+            .and_then(|it| it.rsplit_once("::"))
+            .map(|(parent, _)| parent);
+        if text.is_empty() {
+            continue; // another `super::` follows
+        }
+        let prefix = parent.map_or_else(String::new, |parent| format!("{parent}::"));
+        found.extend(paths(text).iter().map(|path| format!("{prefix}{path}")));
+        parent = Some(module);
+    }
+    found
+}
+
+/// The paths that a text begins with: `a::{b, c::D}` is `a::b` and `a::c::D`.
+fn paths(text: &str) -> Vec<String> {
+    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == ':';
+    let (head, rest) = text.split_at(text.find(|it| !is_name(it)).unwrap_or(text.len()));
+    let Some(group) = rest
+        .strip_prefix('{')
+        .filter(|_| head.is_empty() || head.ends_with("::"))
+    else {
+        return vec![head.to_owned()];
+    };
+    let depths = group.chars().scan(1, |depth, it| {
+        *depth += i32::from(it == '{') - i32::from(it == '}');
+        Some(*depth)
+    });
+    let (mut items, mut item) = (Vec::new(), String::new());
+    for (it, depth) in group.chars().zip(depths).take_while(|(_, depth)| *depth > 0) {
+        match it {
+            ',' if depth == 1 => items.push(std::mem::take(&mut item)),
+            it => item.push(it),
+        }
+    }
+    items.push(item);
+    let all = items.iter().flat_map(|item| paths(item.trim()));
+    all.map(|path| format!("{head}{path}")).collect()
 }
 
 /// The circles, each named by its modules; what is on more than one is named once.
@@ -241,6 +287,19 @@ mod tests {
                 "nodes::flavors",
                 "use crate::nodes::Instance;\n// crate::load_balancer",
             ),
+        ]);
+        assert_eq!(found, ["a circle of files: nodes::labels, nodes::servers"]);
+    }
+
+    #[test]
+    fn a_sibling_is_named_from_the_parent_too_and_among_others() {
+        let found = of(&[
+            (
+                "nodes::servers",
+                "use super::{Kind,\n    labels::{self, Label}};\nuse super::super::config::Url;",
+            ),
+            ("nodes::labels", "fn of(it: &super::servers::Server) {}"),
+            ("nodes::flavors", "use super::servers::Server;"),
         ]);
         assert_eq!(found, ["a circle of files: nodes::labels, nodes::servers"]);
     }

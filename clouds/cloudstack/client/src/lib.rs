@@ -36,5 +36,6 @@ pub use client::{Client, Deleted};
 pub use error::{ApiError, Missing, Said};
 pub use jobs::{Job, Made, Started};
 pub use paging::{Counted, Lookup};
-pub use settings::{Keys, Project, Settings, SettingsError, WallClock};
+pub use settings::{Project, Settings, SettingsError, WallClock};
+pub use sign::Keys;
 pub use wire::*;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_http::{BaseUrlError, CloudHttpConfig, Secret, Url, base_url};
+use bowline_cloud_http::{BaseUrlError, CloudHttpConfig, Url, base_url};
 use jiff::Timestamp;
 
+use crate::sign::Keys;
 use crate::wire::ProjectId;
 
 /// How long one exchange may take.
@@ -23,15 +24,6 @@ pub struct Settings {
     pub keys: Keys,
     /// The project in which everything happens.
     pub project: Option<Project>,
-}
-
-/// The keys of a user.
-#[derive(Debug, Clone)]
-pub struct Keys {
-    /// Says who asks. It is as good as a name, and not shown all the same.
-    pub api_key: Secret,
-    /// Signs. It is never sent.
-    pub secret_key: Secret,
 }
 
 /// A project, as a person names it.
@@ -93,6 +85,8 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_http::Secret;
+
     use super::*;
 
     fn settings(url: &str) -> Result<Settings, SettingsError> {

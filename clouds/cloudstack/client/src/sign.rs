@@ -10,8 +10,6 @@ use jiff::{Timestamp, ToSpan};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::hmac;
 
-use crate::settings::Keys;
-
 /// What stands unescaped in a value: RFC 3986's unreserved characters, and the asterisk, as the server's own encoder has
 /// it.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -24,6 +22,15 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 /// How long a signature is good for. Some servers refuse more than 15 minutes, so this leaves room for a clock that is
 /// fast.
 const VALID_MINUTES: i64 = 10;
+
+/// The keys of a user.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// Says who asks. It is as good as a name, and not shown all the same.
+    pub api_key: Secret,
+    /// Signs. It is never sent.
+    pub secret_key: Secret,
+}
 
 /// The parameters of a command, sorted by name as they are signed.
 #[derive(Clone, Default)]
