@@ -18,8 +18,8 @@ fn is_refusal(error: &KubeError) -> bool {
 
 impl ServiceController {
     /// One write on a Service. A policy on annotations may refuse all writes of an object that bears the note. So what is refused is
-    /// written once more without the note, which is taken off if it is there. If that helps, this process notes nothing on this
-    /// Service any more.
+    /// written once more without the note, which is taken off if it is there. If that helps, the note is tried by itself: the refusal
+    /// may have had another cause that is over. If the note is refused, this process notes nothing on this Service any more.
     pub(super) async fn write_on<F>(
         &self,
         kube: &Kube,
@@ -40,10 +40,10 @@ impl ServiceController {
         // Before the watch shows that the note is gone.
         self.tracked(&key, |tracked| tracked.fights.is_note_refused = true);
         match write(kube.without_class_note()).await {
-            Ok(written) => {
-                self.tell_note_refused(&key, service, &error);
-                Ok(written)
+            Ok(written) if facts::has_finalizer(&written) => {
+                Ok(self.note_class(&written).await.unwrap_or(written))
             }
+            Ok(written) => Ok(written),
             Err(other) => {
                 self.tracked(&key, |tracked| tracked.fights.is_note_refused = false);
                 Err(if is_refusal(&other) { error } else { other })
@@ -56,19 +56,15 @@ impl ServiceController {
     pub(super) async fn note_class(&self, service: &Service) -> Result<Service, KubeError> {
         let class = facts::class(service).map(str::to_owned);
         let note = [(keys::ANNOTATION_CLASS.to_owned(), class)];
-        match self.ctx.kube.annotate_service(service, &note).await {
-            Err(error) if is_refusal(&error) => {
-                let key = ServiceKey::of(service);
-                self.tracked(&key, |tracked| tracked.fights.is_note_refused = true);
-                self.tell_note_refused(&key, service, &error);
-                Ok(service.clone())
-            }
-            noted => noted,
-        }
-    }
-
-    fn tell_note_refused(&self, key: &ServiceKey, service: &Service, error: &KubeError) {
-        self.tell_unwritten(key, service, &format!("{}: {error}", keys::ANNOTATION_CLASS));
+        let noted = self.ctx.kube.annotate_service(service, &note).await;
+        let refusal = noted.as_ref().err().filter(|error| is_refusal(error));
+        let key = ServiceKey::of(service);
+        self.tracked(&key, |tracked| tracked.fights.is_note_refused = refusal.is_some());
+        let Some(error) = refusal else {
+            return noted;
+        };
+        self.tell_unwritten(&key, service, &format!("{}: {error}", keys::ANNOTATION_CLASS));
+        Ok(service.clone())
     }
 
     /// Says once what is not written, and why.

@@ -216,17 +216,16 @@ async fn a_denied_note_of_the_class_costs_only_itself() {
         world.settled("web").await;
         world.pass(seconds(1800)).await;
         let service = world.service("web").unwrap();
-        assert!(!bears_note(&service), "{denied:?}: {service}");
+        let is_denied = denied.contains(&"");
+        assert_eq!(bears_note(&service), !is_denied, "{denied:?}: {service}");
         assert_eq!(service["metadata"]["annotations"][MARK], "yes", "{denied:?}");
         let told = format!("{:?}", world.events("web"));
-        assert!(
-            told.contains(CLASS_NOTE) && told.contains("denied by a policy"),
-            "{told}"
-        );
+        let is_told = told.contains(CLASS_NOTE) && told.contains("denied by a policy");
+        assert_eq!(is_told, is_denied, "{told}");
         let reasons = ["AnnotationsForbidden", "SyncLoadBalancerFailed", "ChangedBack"];
         assert_eq!(
             reasons.map(|reason| world.count(reason)),
-            [1, 0, 0],
+            [u64::from(is_denied), 0, 0],
             "{denied:?}: {told}"
         );
         world.api.delete("Service", "default", "web");
@@ -266,6 +265,40 @@ async fn a_note_of_the_class_that_a_policy_denies_by_now_is_not_put_back() {
             .until("the address is told", |w| w.address("web").is_some())
             .await;
         world.pass(seconds(1800)).await;
-        assert!(!bears_note(&world.service("web").unwrap()), "{denied:?}");
+        assert_eq!(bears_note(&world.service("web").unwrap()), denied == "status");
+    }
+}
+
+/// A webhook refuses one write, for whatever reason.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_is_not_for_the_note_of_the_class_leaves_it() {
+    for (subresource, code, reason) in [
+        ("status", 403, "Forbidden"),
+        ("status", 422, "Invalid"),
+        ("", 403, "Forbidden"),
+    ] {
+        let mut world = World::new(&["a"]);
+        world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+        world.start();
+        world.add("web", json!({ "loadBalancerClass": "ours" }));
+        world.settled("web").await;
+        let refusal = Effect::Answer(Status::new(
+            code,
+            reason,
+            "admission webhook denied the request: try later",
+        ));
+        let fault = Fault::new(refusal).verb("patch").resource("services");
+        world.api.faults().inject(fault.subresource(subresource).times(1));
+        world.edit("web", |s| {
+            s["status"]["loadBalancer"] = json!({});
+            s["metadata"]["annotations"].as_object_mut().unwrap().remove(MARK);
+        });
+        world.pass(seconds(60)).await;
+        let service = world.service("web").unwrap();
+        assert!(
+            bears_note(&service) && world.address("web").is_some(),
+            "{service}"
+        );
+        assert_eq!(world.count("AnnotationsForbidden"), 0);
     }
 }
