@@ -43,7 +43,6 @@ struct Recent {
 
 impl Narrator {
     /// Begins now. Style is weight only, it carries no meaning, and is for terminals.
-    #[must_use]
     pub fn new(output: Output, is_styled: bool) -> Self {
         Self(Arc::new(Shared {
             start: Instant::now(),

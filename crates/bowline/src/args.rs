@@ -193,7 +193,6 @@ const PLUGIN_CALLED: &str = "kubectl bowline";
 ///
 /// The program may be named once more by the first argument, as in OpenStack's manifest: the image of its Go manager
 /// has no entry point, so the program stands among the container's `args`. That name is the one that counts.
-#[must_use]
 pub fn read(line: &[String]) -> Invocation {
     let words = line.get(1..).unwrap_or_default();
     let (called, words) = match words.split_first() {

@@ -74,7 +74,6 @@ pub struct Untaken {
 
 impl Surroundings {
     /// Those of this process.
-    #[must_use]
     pub fn of_process() -> Self {
         let variables = std::env::vars_os().map(|(name, value)| {
             (
@@ -95,7 +94,6 @@ impl Surroundings {
 }
 
 /// Runs what the command line asks for; gives the exit status.
-#[must_use]
 pub fn start(invocation: Invocation, surroundings: Surroundings) -> u8 {
     match invocation {
         Invocation::Run(options) => run(*options, surroundings),
@@ -112,7 +110,6 @@ pub fn start(invocation: Invocation, surroundings: Surroundings) -> u8 {
 }
 
 /// Prints a text on stdout.
-#[must_use]
 pub fn print(text: &str) -> u8 {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => exit::SUCCESS,
@@ -122,7 +119,6 @@ pub fn print(text: &str) -> u8 {
 }
 
 /// Says on stderr what is wrong with the command line.
-#[must_use]
 pub fn complain(errors: &[String], usage: &str) -> u8 {
     let mut text = String::new();
     for error in errors {

@@ -105,7 +105,6 @@ impl Shown {
     }
 
     /// The configuration; `None` if it cannot be used.
-    #[must_use]
     pub fn take(&self) -> Option<InForce> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -124,7 +123,6 @@ impl Series {
         not(feature = "openstack"),
         expect(unused_variables, reason = "no other provider has any")
     )]
-    #[must_use]
     pub fn register(options: &ProviderOptions, registry: &mut Registry) -> Self {
         let series = Self::default();
         #[cfg(feature = "openstack")]

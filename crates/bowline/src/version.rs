@@ -31,7 +31,6 @@ pub struct Version {
 
 impl Version {
     /// The version of this program.
-    #[must_use]
     pub fn current() -> Self {
         let (major, minor, patch) = FRAMEWORK;
         Self {
@@ -75,7 +74,6 @@ impl Version {
     }
 
     /// The line that `--version` prints, in the words of the Go manager that the program is called by the name of.
-    #[must_use]
     pub fn line(&self, program: &str) -> String {
         let name = match program {
             "cloud-provider-phoenixnap" => "Cloud Provider PhoenixNAP",
@@ -85,7 +83,6 @@ impl Version {
     }
 
     /// The lines that `--version=raw` prints.
-    #[must_use]
     pub fn raw(&self) -> String {
         format!(
             "version.Info{{Major:{:?}, Minor:{:?}, GitVersion:{:?}, GitCommit:{:?}, GitTreeState:{:?}, \
@@ -102,7 +99,6 @@ impl Version {
     }
 
     /// What `version` prints: the line of `--version`, and what is known of the build.
-    #[must_use]
     pub fn lines(&self, program: &str) -> String {
         let known = [
             ("commit", self.git_commit),
@@ -116,7 +112,6 @@ impl Version {
     }
 
     /// The same for programs, with the names of `kubectl version --output=json`.
-    #[must_use]
     pub fn json(&self) -> String {
         let value = serde_json::json!({
             "major": self.major,
@@ -132,7 +127,6 @@ impl Version {
     }
 
     /// The `User-Agent` of requests: `name/version (os/arch) kubernetes/commit`.
-    #[must_use]
     pub fn user_agent(&self, name: &str) -> String {
         let commit = self.git_commit.get(..7).unwrap_or(UNKNOWN);
         format!(

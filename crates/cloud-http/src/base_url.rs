@@ -63,7 +63,6 @@ pub fn base_url(text: &str) -> Result<Url, BaseUrlError> {
 /// Whether a text consists of what a URL consists of (RFC 3986, section 2): no white space, no control characters, none of
 /// the characters that have to be encoded, and two digits after each percent sign. A parser that follows browsers encodes
 /// them by itself, or leaves them out.
-#[must_use]
 pub fn is_url_text(text: &str) -> bool {
     let is_plain =
         |letter: char| !letter.is_whitespace() && !letter.is_control() && !r#""<>\^`{|}"#.contains(letter);

@@ -73,7 +73,6 @@ impl CloudHttpConfig {
 
     /// The same for questions at start, which come before any leadership: a process that only follows reads nothing after
     /// them, so they begin no age of a last good read.
-    #[must_use]
     pub fn for_questions(&self) -> Self {
         Self {
             gate: Arc::new(OpenGate),

@@ -18,7 +18,6 @@ pub struct ShownSetting {
 
 impl ShownSetting {
     /// A setting. Of a [`Secret`](crate::Secret) as text no more is shown than that it is set.
-    #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<String>, origin: impl Into<String>) -> Self {
         let value = value.into();
         Self {
@@ -29,7 +28,6 @@ impl ShownSetting {
     }
 
     /// A secret that is set.
-    #[must_use]
     pub fn secret(name: impl Into<String>, origin: impl Into<String>) -> Self {
         Self::new(name, SET, origin)
     }

@@ -74,7 +74,6 @@ fn scaled(number: &str, scale: i128) -> Option<i128> {
 }
 
 /// Writes a duration as Go does: `15s`, `5m0s`, `12h0m0s`, `1.5s`, `100ms`.
-#[must_use]
 pub fn format(duration: SignedDuration) -> String {
     let nanoseconds = duration.as_nanos();
     let sign = if nanoseconds < 0 { "-" } else { "" };

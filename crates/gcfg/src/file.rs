@@ -31,7 +31,6 @@ pub struct Variable {
 
 impl Variable {
     /// Whether there is nothing behind the equals sign: then the variable counts as not set, as its default has it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.value.as_deref() == Some("")
     }
@@ -61,7 +60,6 @@ pub struct SyntaxError {
 impl SyntaxError {
     /// The rule, its line, the variable of that line, and what may help. `known` tells the variable that a name is, or is a
     /// slip of the pen for; nothing else of the file is shown.
-    #[must_use]
     pub fn explained(&self, contents: &[u8], known: impl Fn(&str) -> Option<&'static str>) -> String {
         let line = contents.split(|byte| *byte == b'\n').nth(self.line - 1);
         let line = String::from_utf8_lossy(line.unwrap_or_default());

@@ -1,7 +1,6 @@
 //! Values that are more than texts, as the Go parser reads them.
 
 /// Reads a switch. Letter case does not count, and a variable without an equals sign is on.
-#[must_use]
 pub fn switch(value: Option<&str>) -> Option<bool> {
     let Some(value) = value else {
         return Some(true);
@@ -14,7 +13,6 @@ pub fn switch(value: Option<&str>) -> Option<bool> {
 }
 
 /// Reads a number: decimal, or hexadecimal after `0x`, with a sign if it has one.
-#[must_use]
 pub fn integer(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),

@@ -35,7 +35,6 @@ impl Kube {
     /// The same API server under the name of this ServiceAccount, which is made where it is missing. Bounds on requests
     /// in flight, gate, clock and metrics stay shared; only the tokens are asked for with the own credentials, when they
     /// are needed.
-    #[must_use]
     pub fn as_service_account(&self, namespace: &str, name: &str) -> Self {
         let account = Arc::new(AccountToken {
             kube: self.clone(),

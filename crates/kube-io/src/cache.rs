@@ -211,19 +211,16 @@ impl<T: CacheKey> fmt::Debug for Cache<T> {
 
 impl<T: CacheKey> Cache<T> {
     /// A cache that knows nothing and is not synced.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The object of this key.
-    #[must_use]
     pub fn get(&self, key: &T::Key) -> Option<Arc<T>> {
         self.read(|objects| objects.get(key).cloned())
     }
 
     /// The version of this very object that is kept, if it is newer than the known one.
-    #[must_use]
     pub fn newer_than(&self, known: &T) -> Option<Arc<T>> {
         let version = |object: &T| version_number(object.resource_version());
         let newest = self.get(&known.key())?;
@@ -239,25 +236,21 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// All objects in key order.
-    #[must_use]
     pub fn all(&self) -> Vec<Arc<T>> {
         self.read(|objects| objects.values().cloned().collect())
     }
 
     /// How many objects there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.read(BTreeMap::len)
     }
 
     /// Whether there is no object.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether the cache has been filled, and since it was last asked to be [filled anew](Self::renew).
-    #[must_use]
     pub fn is_synced(&self) -> bool {
         self.filling.borrow().is_done()
     }
@@ -326,14 +319,12 @@ impl<T: CacheKey> Cache<T> {
 
     /// When the API server was heard of last; `None`: never. A watch that is well is heard of every half minute, also if
     /// nothing changes; where watches fail, a list is.
-    #[must_use]
     pub fn heard(&self) -> Option<Instant> {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why this cache cannot be read: the role lacks a rule, or the identity is not known. `None` while it is read, and while the
     /// API server cannot be reached.
-    #[must_use]
     pub fn refusal(&self) -> Option<KubeError> {
         self.refusal
             .lock()
@@ -346,7 +337,6 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// How many objects were shown that do not tell which objects they are. They are passed over.
-    #[must_use]
     pub fn nameless(&self) -> usize {
         self.nameless.load(Ordering::Relaxed)
     }
@@ -445,7 +435,6 @@ impl<T: CacheKey> Cache<T> {
 
 impl ServiceCache {
     /// Whether a Service with this UID exists.
-    #[must_use]
     pub fn has_uid(&self, uid: &str) -> bool {
         self.read(|services| services.values().any(|service| service.uid() == uid))
     }

@@ -94,7 +94,6 @@ pub struct KubeOptions {
 
 impl KubeOptions {
     /// An open gate, the computer's clock, no bound on the rate.
-    #[must_use]
     pub fn new(user_agent: impl Into<String>) -> Self {
         Self {
             user_agent: user_agent.into(),
@@ -201,7 +200,6 @@ pub(crate) struct Token {
 
 impl Kube {
     /// The API server behind this service, such as one in the same process. Call it inside the runtime.
-    #[must_use]
     pub fn with_service<S, B>(service: S, options: KubeOptions) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>, Error: Into<BoxError>> + Send + 'static,
@@ -258,25 +256,21 @@ impl Kube {
     }
 
     /// Host and port of the API server; of one in the same process, what stands for them.
-    #[must_use]
     pub fn host(&self) -> &str {
         &self.link.host
     }
 
     /// The clock that was handed in.
-    #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.link.clock
     }
 
     /// What time it is at the API server, by its last answer; `None` if that did not tell.
-    #[must_use]
     pub fn time_there(&self) -> Option<jiff::Timestamp> {
         self.link.dates.now()
     }
 
     /// When the credentials of this client end, by their names, in seconds since 1970; those that do not tell are left out.
-    #[must_use]
     pub fn credential_ends(&self) -> Vec<(&'static str, i64)> {
         let credentials = self.link.credentials.as_ref();
         credentials
@@ -286,7 +280,6 @@ impl Kube {
 
     /// The same connections for one part of the program: its name ends the `User-Agent`, and the bound on the rate holds
     /// for it alone. The bound on requests in flight stays shared.
-    #[must_use]
     pub fn identified(&self, part: &str) -> Self {
         let base = self.speaker.user_agent.to_str().unwrap_or_default();
         let user_agent = header(&format!("{base}/{part}"));
@@ -297,25 +290,21 @@ impl Kube {
     }
 
     /// The same connections, whose writes on Services take the note of the class off, or do not put it on.
-    #[must_use]
     pub fn without_class_note(&self) -> Self {
         self.speaking(|speaker| speaker.notes_no_class = true)
     }
 
     /// The same connections behind another write gate.
-    #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         self.speaking(|speaker| speaker.gate = gate)
     }
 
     /// The same connections for a user whose writes can be brought to their end by themselves.
-    #[must_use]
     pub fn with_writes(&self, writes: &Writes) -> Self {
         self.speaking(|speaker| speaker.writes = Some(writes.clone()))
     }
 
     /// The same connections with another bound on how long one request may take.
-    #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         self.speaking(|speaker| speaker.timeout = timeout)
     }

@@ -28,7 +28,6 @@ pub struct TokioClock {
 
 impl TokioClock {
     /// A clock that shows `start` now. Call it inside the runtime.
-    #[must_use]
     pub fn starting_at(start: Timestamp) -> Self {
         Self {
             start,

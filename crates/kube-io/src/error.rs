@@ -192,7 +192,6 @@ impl KubeError {
     }
 
     /// The delay that the API server asked for.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { after, .. } => Some(*after),
@@ -202,7 +201,6 @@ impl KubeError {
 
     /// Whether a write that met this may have been made all the same: it is no answer that says that nothing was done. A 429 is one:
     /// whoever is busy says so before it looks at what is asked.
-    #[must_use]
     pub fn may_be_made(&self) -> bool {
         !matches!(
             self,
@@ -217,13 +215,11 @@ impl KubeError {
     }
 
     /// Whether there is no such object.
-    #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound(_))
     }
 
     /// Whether the object has moved on: read it again.
-    #[must_use]
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict(_))
     }

@@ -57,7 +57,6 @@ pub struct ObjectRef {
 
 impl ObjectRef {
     /// A lease.
-    #[must_use]
     pub fn lease(namespace: &str, name: &str, uid: &str) -> Self {
         Self {
             kind: "Lease",
@@ -129,7 +128,6 @@ pub struct EventSink {
 
 impl EventSink {
     /// A queue and its writer. `host` names the computer in the events; may be empty.
-    #[must_use]
     pub fn channel(kube: Kube, host: impl Into<String>) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let pending = Arc::new(watch::Sender::new(0));
@@ -150,7 +148,6 @@ impl EventSink {
     }
 
     /// The events of one part of the program, such as `service-controller`.
-    #[must_use]
     pub fn recorder(&self, component: &'static str) -> Recorder {
         Recorder {
             sink: self.clone(),
@@ -187,13 +184,11 @@ pub struct Recorder {
 
 impl Recorder {
     /// The same in the name of another part.
-    #[must_use]
     pub fn named(self, component: &'static str) -> Self {
         Self { component, ..self }
     }
 
     /// The same, written by this client instead of the sink's own.
-    #[must_use]
     pub fn written_by(self, kube: Kube) -> Self {
         Self {
             writer: Some(kube),
@@ -258,7 +253,6 @@ pub struct EventWriter {
 impl EventWriter {
     /// The same, with the name that this process has in leases: `reportingInstance` of its events, by which those of two processes on one
     /// computer are told apart.
-    #[must_use]
     pub fn of_process(mut self, holder: impl Into<String>) -> Self {
         self.process = Some(holder.into());
         self

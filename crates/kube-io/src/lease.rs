@@ -64,7 +64,6 @@ pub struct LeaseLock {
 
 impl LeaseLock {
     /// The lease of this name, for this holder.
-    #[must_use]
     pub fn new(
         kube: Kube,
         namespace: impl Into<String>,
@@ -80,13 +79,11 @@ impl LeaseLock {
     }
 
     /// Who we are in the lease.
-    #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
     /// The lease as an object of events.
-    #[must_use]
     pub fn object(&self, record: Option<&LeaseRecord>) -> ObjectRef {
         ObjectRef::lease(
             &self.namespace,
@@ -265,7 +262,6 @@ impl LeaseRecord {
     }
 
     /// The same without the annotation, for an API server that refuses it; `None` if it has none.
-    #[must_use]
     pub fn without_note(&self) -> Option<Self> {
         let mut bare = Self {
             deletions: None,
@@ -287,14 +283,12 @@ impl LeaseRecord {
     }
 
     /// Whether the note on the lease is complete up to this term.
-    #[must_use]
     pub fn is_note_complete(&self) -> bool {
         let note = self.deletions.as_ref();
         note.is_some_and(|note| note.term == Some(self.transitions))
     }
 
     /// Whether nobody holds the lease.
-    #[must_use]
     pub fn is_released(&self) -> bool {
         self.holder.is_empty()
     }

@@ -27,7 +27,6 @@ pub struct NodePatch {
 
 impl NodePatch {
     /// Whether nothing would change.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

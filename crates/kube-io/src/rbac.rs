@@ -8,6 +8,8 @@ use std::fmt;
 
 mod question;
 mod remedy;
+// A rule a line.
+#[rustfmt::skip]
 mod rules;
 
 pub use question::{Named, Question, questions};
@@ -54,7 +56,6 @@ pub enum Part {
 
 impl Part {
     /// The name in texts.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Informers => "informers",
@@ -76,7 +77,6 @@ impl Part {
     }
 
     /// Who asks when each controller has a ServiceAccount of its own.
-    #[must_use]
     pub fn account(self) -> Account {
         match self {
             Self::CloudNode | Self::NodeLifecycle | Self::NodeIpam => Account::Node,
@@ -118,7 +118,6 @@ pub enum Account {
 
 impl Account {
     /// The ServiceAccount's name where it is the same for every provider.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Process | Self::Provider => None,
@@ -176,7 +175,6 @@ pub struct Grant {
 const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// The rules of these parts in this scope, one per resource and set of names, in the table's order.
-#[must_use]
 pub fn grants(parts: &[Part], scope: Scope) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     let mut places: BTreeMap<(&str, &str, &[&str]), usize> = BTreeMap::new();

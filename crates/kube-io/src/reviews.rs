@@ -52,7 +52,6 @@ struct AccessStatus {
 
 impl UserInfo {
     /// A ServiceAccount, as its tokens name it.
-    #[must_use]
     pub fn service_account(namespace: &str, name: &str) -> Self {
         let groups = [
             "system:serviceaccounts".to_owned(),
@@ -71,7 +70,6 @@ impl Kube {
     /// The same connections for reviews. They change nothing, so the write gate does not hold them: a follower is asked for
     /// its metrics, too. Nor do they take part in the [bound on the rate](crate::KubeOptions::pace), which is the
     /// controllers': whoever asks for reviews bounds their number.
-    #[must_use]
     pub fn for_reviews(&self) -> Self {
         self.with_gate(Arc::new(OpenGate))
             .speaking(|speaker| speaker.pacer = None)
@@ -79,7 +77,6 @@ impl Kube {
 
     /// The same connections for a person who asks in the name of a ServiceAccount, which takes the verb `impersonate` on it. The API
     /// server adds the groups of all ServiceAccounts.
-    #[must_use]
     pub fn acting_as(&self, namespace: &str, name: &str) -> Self {
         let user = header(&UserInfo::service_account(namespace, name).name);
         self.speaking(|speaker| speaker.acts_as = Some(user))

@@ -27,7 +27,6 @@ pub enum TrialKind {
 
 impl TrialKind {
     /// The plural of its name, as paths and `kubectl` have it.
-    #[must_use]
     pub fn plural(self) -> &'static str {
         match self {
             Self::Namespace => "namespaces",

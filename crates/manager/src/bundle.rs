@@ -116,7 +116,6 @@ impl Bundle {
     }
 
     /// What there is and what there is not, for people.
-    #[must_use]
     pub fn listing(&self) -> String {
         let mut text = String::new();
         for (name, contents) in &self.files {
@@ -170,7 +169,6 @@ impl Bundle {
 }
 
 /// An object without what may hold secrets: of annotations the values that the clouds know, and no copies of what was applied.
-#[must_use]
 pub fn shown(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -186,7 +184,6 @@ pub fn shown(mut object: Value) -> Value {
 }
 
 /// A flag, with its value if that cannot be a secret.
-#[must_use]
 pub fn shown_flag(flag: &str) -> String {
     let Some((name, value)) = flag.split_once('=') else {
         // A value of its own, or a flag without one.

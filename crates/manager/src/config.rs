@@ -129,7 +129,6 @@ pub enum ConfigError {
 
 impl Config {
     /// Whether node IPAM is to run: it is switched on and, where the provider leaves pod networks to others, named.
-    #[must_use]
     pub fn gives_node_networks(&self, provider: &dyn CloudProvider) -> bool {
         let name = ControllerName::NodeIpam;
         self.settings.node_networks.is_some()
@@ -138,7 +137,6 @@ impl Config {
     }
 
     /// Whether the route controller is to run, if the provider has routes.
-    #[must_use]
     pub fn makes_routes(&self) -> bool {
         self.settings.routes.is_wanted && self.controllers.includes(ControllerName::Route)
     }
@@ -289,7 +287,6 @@ impl Default for AccessConfig {
 impl AccessConfig {
     /// What is left to look up beside the files: nothing if they tell all, and nothing that the start must wait for if they
     /// tell about front proxies.
-    #[must_use]
     pub fn lookup_beside_files(&self) -> Lookup {
         match (self.lookup, &self.front_proxy, &self.client_ca) {
             (_, Some(_), Some(_)) => Lookup::Skipped,

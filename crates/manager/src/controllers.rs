@@ -48,13 +48,11 @@ impl ControllerName {
     }
 
     /// The name in health checks and logs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.names().0
     }
 
     /// The short name, which `--controllers` also takes and `running_managed_controllers` carries.
-    #[must_use]
     pub fn alias(self) -> &'static str {
         self.names().1
     }
@@ -93,7 +91,6 @@ pub struct ControllerSelection {
 
 impl ControllerSelection {
     /// All controllers.
-    #[must_use]
     pub fn all() -> Self {
         Self {
             entries: Vec::new(),
@@ -133,13 +130,11 @@ impl ControllerSelection {
     }
 
     /// Whether a controller is asked for by its name, in any entry.
-    #[must_use]
     pub fn names(&self, wanted: ControllerName) -> bool {
         self.entries.contains(&(wanted, true))
     }
 
     /// Whether a controller is to run.
-    #[must_use]
     pub fn includes(&self, wanted: ControllerName) -> bool {
         self.entries
             .iter()

@@ -45,7 +45,6 @@ pub enum Program {
 
 impl Program {
     /// The word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Bowline => "Bowline",
@@ -108,13 +107,11 @@ pub enum Value {
 
 impl Deployed {
     /// `kind namespace/name`.
-    #[must_use]
     pub fn object(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
 
     /// The command line: with each `$(NAME)` of which the value stands in the manifest replaced by it, as the kubelet does.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let known: Vec<(String, String)> = self
             .variables()
@@ -135,14 +132,12 @@ impl Deployed {
     }
 
     /// The flags of the command line, without the program.
-    #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let words = self.words().into_iter();
         words.skip_while(|word| !word.starts_with('-')).collect()
     }
 
     /// What a flag says last, in either form and spelling; `None` if it is not there. Of a flag without a value it is `true`.
-    #[must_use]
     pub fn flag(&self, name: &str) -> Option<String> {
         let flags = self.flags();
         let mut found = None;
@@ -165,7 +160,6 @@ impl Deployed {
     }
 
     /// The provider: by its flag, else the one that the program has built in.
-    #[must_use]
     pub fn provider(&self) -> Option<String> {
         let built_in = || {
             let words = self.words();
@@ -182,7 +176,6 @@ impl Deployed {
     }
 
     /// Whether the two are known to be for different clouds: each has Nodes and Services of its own.
-    #[must_use]
     pub fn is_apart_from(&self, other: &Self) -> bool {
         let (Some(one), Some(other)) = (self.provider(), other.provider()) else {
             return false;
@@ -192,13 +185,11 @@ impl Deployed {
     }
 
     /// Who it is at the API server: its ServiceAccount.
-    #[must_use]
     pub fn account(&self) -> UserInfo {
         UserInfo::service_account(&self.namespace, self.account_name())
     }
 
     /// The name of its ServiceAccount.
-    #[must_use]
     pub fn account_name(&self) -> &str {
         match &*self.spec.service_account_name {
             "" => "default",
@@ -207,7 +198,6 @@ impl Deployed {
     }
 
     /// The variables, each with its value or where that is. What comes from a whole object has that object's name and no key.
-    #[must_use]
     pub fn variables(&self) -> Vec<(String, Value)> {
         let of = |variable: &EnvVar| {
             let from = variable.value_from.as_ref();
@@ -229,7 +219,6 @@ impl Deployed {
     }
 
     /// The objects of which each key is a variable, with what stands in front of it.
-    #[must_use]
     pub fn variables_of_objects(&self) -> Vec<(String, Place)> {
         let all = self.container.env_from.iter();
         all.flat_map(|from| {
@@ -245,7 +234,6 @@ impl Deployed {
     }
 
     /// Where the contents of a file of the container are; `None` if that is not in the cluster, as of a file of the node.
-    #[must_use]
     pub fn file(&self, path: &str) -> Option<Place> {
         let below = |mount: &str| {
             let rest = path.strip_prefix(mount.trim_end_matches('/'))?;
@@ -268,7 +256,6 @@ impl Deployed {
     }
 
     /// The Secrets and ConfigMaps without which its pods do not start.
-    #[must_use]
     pub fn needs(&self) -> Vec<Place> {
         let needed = |it: &&KeyRef| !it.optional;
         let secret = |it: &KeyRef| Place::secret(&it.name, &it.key);
@@ -291,13 +278,11 @@ impl Deployed {
     }
 
     /// Whether it runs without an election: two of its pods would both work.
-    #[must_use]
     pub fn is_without_election(&self) -> bool {
         self.flag("leader-elect").as_deref() == Some("false")
     }
 
     /// The lease that it leads by, as `namespace/name`.
-    #[must_use]
     pub fn lease(&self) -> String {
         let namespace = self.flag("leader-elect-resource-namespace");
         let name = self.flag("leader-elect-resource-name");
@@ -309,31 +294,26 @@ impl Deployed {
     }
 
     /// Whether a process on a computer of this name may be one of its pods.
-    #[must_use]
     pub fn runs_on(&self, host: &str) -> bool {
         self.pods.iter().any(|pod| is_on(pod, host))
     }
 
     /// How many of its pods are ready.
-    #[must_use]
     pub fn ready(&self) -> usize {
         self.pods.iter().filter(|pod| self.is_ready(pod)).count()
     }
 
     /// Whether the container of this pod is ready.
-    #[must_use]
     pub fn is_ready(&self, pod: &Pod) -> bool {
         pod.metadata.deletion_timestamp.is_none() && self.status_of(pod).is_some_and(|it| it.ready)
     }
 
     /// Since when the container of this pod runs; `None` if it does not, or nobody tells.
-    #[must_use]
     pub fn runs_since(&self, pod: &Pod) -> Option<Timestamp> {
         self.status_of(pod)?.state.running.as_ref()?.started_at
     }
 
     /// How the container of this pod is.
-    #[must_use]
     pub fn status_of<'a>(&self, pod: &'a Pod) -> Option<&'a ContainerStatus> {
         let mut all = pod.status.container_statuses.iter();
         all.find(|it| it.name == self.container.name)
@@ -341,7 +321,6 @@ impl Deployed {
 }
 
 /// Whether a process on a computer of this name may be this pod: on the host's network it has the name of the node.
-#[must_use]
 pub fn is_on(pod: &Pod, host: &str) -> bool {
     let first = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let of_node = pod.spec.host_network && first(&pod.spec.node_name) == first(host);
@@ -354,7 +333,6 @@ fn file_name(path: &str) -> &str {
 
 /// Whether a cloud controller manager may well be called so: a workload, an image without its tag, a lease, or the program that
 /// renews it.
-#[must_use]
 pub fn is_of_manager(name: &str) -> bool {
     let is_word = |words: &str| name.split(['-', '.', '_', '/']).any(|word| word == words);
     [
@@ -384,7 +362,6 @@ fn manager_of(name: &str, spec: &PodSpec) -> Option<Container> {
 }
 
 /// The managers among these workloads and pods, sorted by where they are.
-#[must_use]
 pub fn among(workloads: &[Workload], pods: &[Pod]) -> Vec<Deployed> {
     let is_of = |pod: &Pod, workload: &Workload| {
         let labels = &pod.metadata.labels;

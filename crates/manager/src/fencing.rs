@@ -47,7 +47,6 @@ type Ends = BTreeMap<String, (Instant, Timestamp)>;
 
 impl FencingGate {
     /// A gate that is always open: there is no election.
-    #[must_use]
     pub fn open() -> Self {
         Self {
             bound: Mutex::new(Bound::Open),
@@ -56,7 +55,6 @@ impl FencingGate {
     }
 
     /// A gate that is closed until the lease is ours. `clock` tells the time on the wall.
-    #[must_use]
     pub fn closed(clock: Arc<dyn Clock>) -> Self {
         Self {
             bound: Mutex::new(Bound::Leases(BTreeMap::new())),
@@ -65,7 +63,6 @@ impl FencingGate {
     }
 
     /// Whether a request may begin at this moment.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         match &*self.lock() {
             Bound::Open => true,

@@ -47,7 +47,6 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// The word in the path and in the answer's last line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Health => "healthz",
@@ -88,7 +87,6 @@ impl Health {
     }
 
     /// What has become of the checks so far.
-    #[must_use]
     pub fn slis(&self) -> &Slis {
         &self.slis
     }

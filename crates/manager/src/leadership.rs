@@ -60,13 +60,11 @@ pub enum Leadership {
 
 impl Leadership {
     /// Whether this process leads.
-    #[must_use]
     pub fn is_leading(self) -> bool {
         matches!(self, Self::Leading { .. })
     }
 
     /// The term that this process leads in; `None`: it does not lead.
-    #[must_use]
     pub(crate) fn term(self) -> Option<u32> {
         match self {
             Self::Leading { term, .. } => Some(term),

@@ -70,7 +70,6 @@ pub struct Identity {
 
 impl Identity {
     /// The identity of a process on this host, made different by a random text.
-    #[must_use]
     pub fn new(host: impl Into<String>, random: &str) -> Self {
         let host = host.into();
         let holder = format!("{host}_{random}");

@@ -54,7 +54,6 @@ pub struct BuildInfo {
 
 impl Metrics {
     /// Adds the series of the manager, the controllers and their queues to a registry that holds those of the parts.
-    #[must_use]
     pub fn new(mut registry: Registry, build: &BuildInfo) -> Self {
         let series = Series::default();
         series.register(&mut registry);
@@ -74,19 +73,16 @@ impl Metrics {
     }
 
     /// The series of the controllers.
-    #[must_use]
     pub fn controllers(&self) -> &ControllerMetrics {
         &self.controllers
     }
 
     /// The series of the secure port.
-    #[must_use]
     pub fn serving(&self) -> &ServingMetrics {
         &self.serving
     }
 
     /// The manager's own series.
-    #[must_use]
     pub fn series(&self) -> &Series {
         &self.series
     }

@@ -60,7 +60,6 @@ pub enum Assignment<'a> {
 impl Migration {
     /// The assignment that holds without a file: the controllers that kube-controller-manager once had run wherever the
     /// second lease is held.
-    #[must_use]
     pub fn built_in() -> Self {
         let controllers = [
             ControllerName::Route,
@@ -120,7 +119,6 @@ impl Migration {
     }
 
     /// Where a controller runs.
-    #[must_use]
     pub fn of(&self, which: ControllerName) -> Assignment<'_> {
         match self.listed.get(&which) {
             None => Assignment::Main,

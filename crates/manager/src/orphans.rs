@@ -54,7 +54,6 @@ pub struct Survey {
 
 impl Survey {
     /// Of how many objects nothing tells for certain whose they are.
-    #[must_use]
     pub fn unclear(&self) -> usize {
         let unclear = |it: &&Found| it.standing == Standing::Unclear;
         self.others.iter().filter(unclear).count()

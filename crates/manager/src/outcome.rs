@@ -15,7 +15,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// The word.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -71,7 +71,6 @@ pub async fn plan_services(
 }
 
 /// What is said of these Services where no plan can be made for this reason.
-#[must_use]
 pub fn plan_nothing(input: &PlanInput, only: &[ServiceKey], why: &str) -> Vec<PlanReport> {
     let keys = named(input, only).into_iter();
     keys.map(|key| PlanReport {

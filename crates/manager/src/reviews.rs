@@ -30,7 +30,6 @@ pub struct KubeReviews {
 
 impl KubeReviews {
     /// Reviews by these API servers.
-    #[must_use]
     pub fn new(tokens: &Kube, access: &Kube, metrics: ServingMetrics, seed: u64) -> Self {
         let open = |kube: &Kube| kube.for_reviews().with_timeout(TIMEOUT);
         Self {

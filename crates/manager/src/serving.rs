@@ -128,7 +128,6 @@ pub struct SiteParts {
 
 impl Site {
     /// Puts a site together.
-    #[must_use]
     pub fn new(config: &AccessConfig, parts: SiteParts) -> Self {
         let SiteParts {
             health,

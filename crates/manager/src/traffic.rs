@@ -108,19 +108,16 @@ impl Trial<'_> {
     }
 
     /// What a person types to remove all that it makes.
-    #[must_use]
     pub fn commands(&self) -> String {
         self.names().commands(self.wanted.excluded_node.as_ref())
     }
 
     /// The Service that is made, for a plan; with its namespace.
-    #[must_use]
     pub fn manifest(&self) -> serde_json::Value {
         self.names().service_object(&self.wanted)
     }
 
     /// What is made, for people.
-    #[must_use]
     pub fn summary(&self) -> String {
         let names = self.names();
         let namespace = match names.owns_namespace {

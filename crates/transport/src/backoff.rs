@@ -21,13 +21,11 @@ pub struct Backoff {
 
 impl Backoff {
     /// The share of the delay to wait, for [`delay`](Self::delay).
-    #[must_use]
     pub fn draw(&self) -> f64 {
         self.jitter.as_ref().map_or(1.0, |jitter| jitter.share(0.5))
     }
 
     /// The delay after this many failures before the present one.
-    #[must_use]
     pub fn delay(&self, failures: u32, share: f64) -> Duration {
         let doubled = 2_u32
             .checked_pow(failures)
@@ -43,20 +41,17 @@ pub struct Jitter(Arc<Mutex<ChaCha8Rng>>);
 
 impl Jitter {
     /// A sequence of its own.
-    #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(ChaCha8Rng::seed_from_u64(seed))))
     }
 
     /// A number from `least` (below 1) up to 1.
-    #[must_use]
     pub fn share(&self, least: f64) -> f64 {
         let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         random.random_range(least..1.0)
     }
 
     /// A time from `least` up to `most`.
-    #[must_use]
     pub fn between(&self, least: Duration, most: Duration) -> Duration {
         least + most.saturating_sub(least).mul_f64(self.share(0.0))
     }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::io;
 
 /// An error and its causes on one line, each text once: the useful words are often the last ones.
-#[must_use]
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -20,7 +19,6 @@ pub fn with_causes(error: &dyn Error) -> String {
 }
 
 /// The error of this type among an error and its causes.
-#[must_use]
 pub fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {

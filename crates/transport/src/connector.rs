@@ -93,21 +93,18 @@ impl<S: Sockets> Connector<S> {
     ///
     /// The gate stands above TLS, so that it is asked before anything is encrypted and sent, whatever waited before: for the
     /// connection, for its turn among other requests (HTTP/2), or because the process was stopped.
-    #[must_use]
     pub fn gated(mut self, gate: Arc<dyn Gate>) -> Self {
         self.gate = Some(gate);
         self
     }
 
     /// The same, with no more connections at once than there are permits; each holds its permit until it is closed.
-    #[must_use]
     pub fn bounded(mut self, bound: Arc<Semaphore>) -> Self {
         self.bound = Some(bound);
         self
     }
 
     /// The same, whose connections are among these, and are ended with them when they have fallen silent.
-    #[must_use]
     pub fn among(mut self, lines: Lines) -> Self {
         self.lines = Some(lines);
         self

@@ -22,7 +22,6 @@ impl Dates {
     }
 
     /// What time it is there now; `None` if no answer has told it.
-    #[must_use]
     pub fn now(&self) -> Option<Timestamp> {
         let (date, noted) = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
         let since = SignedDuration::try_from(noted.elapsed()).ok()?;

@@ -11,7 +11,6 @@ use http::header::{DATE, RETRY_AFTER};
 /// matter. What is neither is no delay, and neither is one of nothing: whoever took it to the letter would ask again and
 /// again. The bound holds because the number is the other side's: one that is mistaken, or hostile, could otherwise have
 /// us wait for ever.
-#[must_use]
 pub fn stated_delay(headers: &HeaderMap, longest: Duration) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let stated = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -13,7 +13,6 @@ struct Claims {
 }
 
 /// The end of a certificate's validity, in seconds since 1970; `None`: it cannot be understood.
-#[must_use]
 pub fn end_of_certificate(certificate: &CertificateDer<'_>) -> Option<i64> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     Some(certificate.validity().not_after.timestamp())
@@ -21,7 +20,6 @@ pub fn end_of_certificate(certificate: &CertificateDer<'_>) -> Option<i64> {
 
 /// The end of a token's validity, in seconds since 1970; `None`: it does not tell. Tokens of ServiceAccounts and those of many
 /// identity providers do.
-#[must_use]
 pub fn end_of_token(token: &str) -> Option<i64> {
     let claims = token.split('.').nth(1)?;
     let claims = URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?;

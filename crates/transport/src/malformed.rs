@@ -21,7 +21,6 @@ pub struct Malformed {
 
 impl Malformed {
     /// Something is wrong with the file as a whole.
-    #[must_use]
     pub const fn because(what: &'static str) -> Self {
         Self {
             what,
@@ -31,7 +30,6 @@ impl Malformed {
     }
 
     /// Something is wrong with the value of this key.
-    #[must_use]
     pub const fn at(key: &'static str, what: &'static str) -> Self {
         Self {
             what,
@@ -46,7 +44,6 @@ const SHORT: usize = 5;
 
 /// What may be shown of a value that cannot be used: a short one or a [path](is_path) as it is, and of any other one its length. It may
 /// be a secret that stands in the wrong place.
-#[must_use]
 pub fn glimpse(value: &str) -> String {
     match value.chars().count() {
         _ if is_path(value) => format!("`{value}`"),
@@ -57,7 +54,6 @@ pub fn glimpse(value: &str) -> String {
 
 /// Whether a value reads like the path of a file, and not like a secret: it begins as a path does, or ends as the name of a file does,
 /// and none of its parts looks drawn at random.
-#[must_use]
 pub fn is_path(value: &str) -> bool {
     let is_part = |part: &&str| !matches!(*part, "" | "." | "..");
     let parts: Vec<&str> = value.split('/').filter(is_part).collect();
@@ -84,7 +80,6 @@ fn is_random(part: &str) -> bool {
 const LONGEST_NAME: usize = 20;
 
 /// Whether a name of somebody else's choice may be shown: it reads like a word, as names of settings do and secrets do not.
-#[must_use]
 pub fn is_word(name: &str) -> bool {
     name.len() <= LONGEST_NAME
         && name
@@ -93,7 +88,6 @@ pub fn is_word(name: &str) -> bool {
 }
 
 /// A name of somebody else's choice as it may be shown: in quotes if it reads like a word, else by a [`glimpse`].
-#[must_use]
 pub fn shown_name(name: &str) -> String {
     match is_word(name) {
         true => format!("{name:?}"),
@@ -102,7 +96,6 @@ pub fn shown_name(name: &str) -> String {
 }
 
 /// The known key that this one is a misspelling of, if there is one.
-#[must_use]
 pub fn meant<'a>(written: &str, keys: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let written = plain(written);

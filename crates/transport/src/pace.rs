@@ -28,7 +28,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// A full bucket. Call it inside the runtime.
-    #[must_use]
     pub fn new(rate: Rate) -> Self {
         Self {
             // Not slower than one in 1,000 s, which is no sensible wish but a finite one.
@@ -97,7 +96,6 @@ impl Drop for Place<'_> {
 impl Places {
     /// So many, at least one. What [gives way](Self::take_giving_way) leaves `reserved` of them to the others; with few places
     /// some reserve has to be given up, or it would never get one.
-    #[must_use]
     pub fn new(places: usize, reserved: usize) -> Self {
         let places = places.clamp(1, Semaphore::MAX_PERMITS);
         Self {
@@ -108,7 +106,6 @@ impl Places {
     }
 
     /// How many are free.
-    #[must_use]
     pub fn free(&self) -> usize {
         self.free.available_permits()
     }

@@ -50,7 +50,6 @@ pub fn from_base64(text: &str) -> Result<Vec<u8>, Malformed> {
 }
 
 /// What a file holds, for a file of another kind.
-#[must_use]
 pub fn to_base64(contents: &[u8]) -> String {
     BASE64_STANDARD.encode(contents)
 }

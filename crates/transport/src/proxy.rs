@@ -222,7 +222,6 @@ impl Proxy {
 }
 
 /// The value of `Authorization` or `Proxy-Authorization` that shows a user and a password (RFC 7617).
-#[must_use]
 pub fn basic_auth(user: &[u8], password: &[u8]) -> HeaderValue {
     let plain = BASE64_STANDARD.encode([user, b":", password].concat());
     #[expect(

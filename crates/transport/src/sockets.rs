@@ -27,13 +27,11 @@ const IDLE: Duration = Duration::from_secs(90);
 const READ_BUFFER: usize = 16 * 1024;
 
 /// Makes sockets; several addresses of a host share `limit`, so that a dead one does not use it up.
-#[must_use]
 pub fn tcp(limit: Duration) -> HttpConnector {
     tcp_by(GaiResolver::new(), limit)
 }
 
 /// The same, with names looked up by this resolver.
-#[must_use]
 pub fn tcp_by<R>(resolver: R, limit: Duration) -> HttpConnector<R> {
     let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
@@ -48,7 +46,6 @@ pub fn tcp_by<R>(resolver: R, limit: Duration) -> HttpConnector<R> {
 }
 
 /// A client that keeps its connections for later requests.
-#[must_use]
 pub fn pool<S, B>(connector: Connector<S>) -> Client<Connector<S>, B>
 where
     S: Sockets,

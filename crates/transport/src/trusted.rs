@@ -52,13 +52,11 @@ impl Authorities {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.anchors.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.anchors.is_empty()
     }

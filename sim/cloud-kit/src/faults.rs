@@ -134,21 +134,18 @@ pub struct FaultBuilder(Fault);
 
 impl FaultBuilder {
     /// Strikes first at the `nth` watched request, counted from 1.
-    #[must_use]
     pub fn nth(mut self, nth: u64) -> Self {
         self.0.nth = nth.max(1);
         self
     }
 
     /// Strikes this many requests in a row.
-    #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.0.times = Some(times);
         self
     }
 
     /// Strikes until it is removed.
-    #[must_use]
     pub fn always(mut self) -> Self {
         self.0.times = None;
         self

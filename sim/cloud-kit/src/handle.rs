@@ -277,7 +277,6 @@ macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),+) $($field:ident).+ = $value:expr;)+) => {
         $(
             $(#[$doc])*
-            #[must_use]
             pub fn $name(mut self, $($argument: $type),+) -> Self {
                 self.$($field).+ = $value;
                 self
@@ -298,7 +297,6 @@ macro_rules! setters {
 macro_rules! knobs {
     ($behaviour:ty) => {
         /// All common settings at once, those that were set before included.
-        #[must_use]
         pub fn settings(self, settings: $crate::Settings) -> Self {
             let data_plane = settings.data_plane;
             let builder = Self { settings, ..self };

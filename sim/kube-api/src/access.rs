@@ -98,14 +98,12 @@ impl Permit {
     }
 
     /// Narrows the permit to one namespace.
-    #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.to_owned());
         self
     }
 
     /// Narrows the permit to some objects.
-    #[must_use]
     pub fn named(mut self, names: &[&str]) -> Self {
         self.names = names.iter().map(|&name| name.to_owned()).collect();
         self

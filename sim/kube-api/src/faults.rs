@@ -59,42 +59,36 @@ impl Fault {
 
     /// Only requests with this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
     /// `deletecollection`.
-    #[must_use]
     pub fn verb(mut self, verb: &str) -> Self {
         self.verb = Some(verb.to_owned());
         self
     }
 
     /// Only requests for this resource, e.g. `nodes`.
-    #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.resource = Some(resource.to_owned());
         self
     }
 
     /// Only requests for this subresource; the empty text means the object itself.
-    #[must_use]
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.subresource = Some(subresource.to_owned());
         self
     }
 
     /// Only requests for the object of this name.
-    #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
     /// Lets the first matching requests pass.
-    #[must_use]
     pub fn after(mut self, requests: u32) -> Self {
         self.skip = requests;
         self
     }
 
     /// Meets only so many requests, then is spent.
-    #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
         self

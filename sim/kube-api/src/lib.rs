@@ -82,35 +82,30 @@ pub struct Builder {
 
 impl Builder {
     /// Minor of the Kubernetes version to play, e.g. 37 for 1.37.
-    #[must_use]
     pub fn version(mut self, minor: u32) -> Self {
         self.minor = minor;
         self
     }
 
     /// Seed of UIDs, generated names, cluster IPs and node ports. 0 unless set.
-    #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
     /// Wall time at which the server starts; from there it follows the runtime's clock. The present unless set.
-    #[must_use]
     pub fn start_time(mut self, start: Timestamp) -> Self {
         self.start = Some(start);
         self
     }
 
     /// Number of changes to keep for watches before the oldest expire.
-    #[must_use]
     pub fn history(mut self, changes: usize) -> Self {
         self.history = changes;
         self
     }
 
     /// Makes a bearer token known, and from then on refuses requests without a known one.
-    #[must_use]
     pub fn token(self, token: &str, user: User) -> Self {
         self.access.add_token(token, user);
         self.access.require_auth(true);
@@ -118,7 +113,6 @@ impl Builder {
     }
 
     /// Adds a permit; see [`Access::permit`].
-    #[must_use]
     pub fn permit(self, permit: Permit) -> Self {
         self.access.permit(permit);
         self

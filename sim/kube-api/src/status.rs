@@ -71,7 +71,6 @@ impl Status {
     }
 
     /// Asks the client to wait.
-    #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_seconds = Some(seconds);
         self

@@ -24,21 +24,18 @@ impl Builder {
     }
 
     /// Accepts this token, and from now on no unknown ones. Without any, every token that is not empty is good.
-    #[must_use]
     pub fn token(mut self, token: impl Into<String>, access: Access) -> Self {
         self.options.tokens.set(token.into(), access);
         self
     }
 
     /// Zone slugs, the default one first. Default: `rma1`, `lpg1`.
-    #[must_use]
     pub fn zones<Z: Into<String>>(mut self, zones: impl IntoIterator<Item = Z>) -> Self {
         self.options.zones = zones.into_iter().map(Into::into).collect();
         self
     }
 
     /// Adds a server flavor.
-    #[must_use]
     pub fn flavor(mut self, flavor: Flavor) -> Self {
         self.options.flavors.push(flavor);
         self
@@ -49,7 +46,6 @@ impl Builder {
     /// Moves the ranges of load balancers, servers' private addresses and floating IPs into the loopback range
     /// (127.77.0.0/16, 127.78.0.0/16 and 127.79.0.0/16), so that all of them can be bound. Ranges set after this call win.
     /// Not for a paused clock: sockets do not wait for it. It lasts as long as a clone of the simulator lives.
-    #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.settings.data_plane = true;
         self.vip_range(v4_range([127, 77, 0, 0], 16))

@@ -261,35 +261,30 @@ impl JobFault {
     }
 
     /// At this job, counted from 1.
-    #[must_use]
     pub fn nth(mut self, nth: u64) -> Self {
         self.nth = nth.max(1);
         self
     }
 
     /// At all of them from then on.
-    #[must_use]
     pub fn always(mut self) -> Self {
         self.times = None;
         self
     }
 
     /// With another code and text.
-    #[must_use]
     pub fn saying(mut self, code: u16, text: &str) -> Self {
         (self.code, self.text) = (code, text.to_owned());
         self
     }
 
     /// With its effect, which it denies.
-    #[must_use]
     pub fn kept(mut self) -> Self {
         self.kind = JobFaultKind::Kept;
         self
     }
 
     /// Without an end.
-    #[must_use]
     pub fn stuck(mut self) -> Self {
         self.kind = JobFaultKind::Stuck;
         self

@@ -25,7 +25,6 @@ impl Builder {
 
     /// Adds a user. Without any, there is an ordinary one of the account `team` with [`CloudstackSim::API_KEY`] and
     /// [`CloudstackSim::SECRET_KEY`]. The first user's account owns what names no owner.
-    #[must_use]
     pub fn user(mut self, user: UserSpec) -> Self {
         self.options.users.push(user);
         self
@@ -36,7 +35,6 @@ impl Builder {
     /// Moves the ranges of public and of virtual machines' addresses into the loopback range (127.77.0.0/24 and
     /// 127.78.0.0/16), so that all of them can be bound. Ranges set after this call win. Not for a paused clock: sockets
     /// do not wait for it. It lasts as long as a clone of the simulator lives.
-    #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.settings.data_plane = true;
         self.public_range(v4_range([127, 77, 0, 0], 24))

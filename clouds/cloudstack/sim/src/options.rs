@@ -68,14 +68,12 @@ impl UserSpec {
     }
 
     /// Of another account.
-    #[must_use]
     pub fn account(mut self, account: impl Into<String>) -> Self {
         self.account = account.into();
         self
     }
 
     /// A root admin.
-    #[must_use]
     pub fn admin(mut self) -> Self {
         self.role = Role::Admin;
         self

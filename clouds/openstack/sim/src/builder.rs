@@ -35,14 +35,12 @@ impl Builder {
 
     /// The regions of the catalog. The first one is simulated; below the URLs of the others nothing is found.
     /// Default: `RegionOne`.
-    #[must_use]
     pub fn regions<R: Into<String>>(mut self, regions: impl IntoIterator<Item = R>) -> Self {
         self.options.regions = regions.into_iter().map(Into::into).collect();
         self
     }
 
     /// Leaves a service out of the catalog.
-    #[must_use]
     pub fn without(mut self, service: Service) -> Self {
         self.options.missing.push(service);
         self
@@ -53,7 +51,6 @@ impl Builder {
     /// Moves the ranges of floating IPs and of the project's subnet into the loopback range (127.77.0.0/16 and
     /// 127.78.0.0/16), so that all of them can be bound. Ranges set after this call win. Not for a paused clock: sockets
     /// do not wait for it. It lasts as long as a clone of the simulator lives.
-    #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.settings.data_plane = true;
         self.external_range(v4_range([127, 77, 0, 0], 16))

@@ -23,14 +23,12 @@ impl Builder {
     bowline_cloud_kit::knobs!(Behaviour);
 
     /// The only token that is good. Default: any but the empty one.
-    #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
     /// Makes balancers carry traffic, on loopback addresses. Not for a paused clock: sockets do not wait for it.
-    #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.settings.data_plane = true;
         self

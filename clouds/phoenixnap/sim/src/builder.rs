@@ -18,7 +18,6 @@ impl Builder {
     }
 
     /// Accepts these credentials, and from now on no unknown ones. Without any, every client that has a secret is good.
-    #[must_use]
     pub fn credentials(
         mut self,
         client_id: impl Into<String>,
@@ -33,7 +32,6 @@ impl Builder {
     }
 
     /// A path in front of all others, such as `/x`, for a base URL that has one. Default: none.
-    #[must_use]
     pub fn prefix(mut self, prefix: &str) -> Self {
         let path = prefix.trim_matches('/');
         self.options.prefix = if path.is_empty() {
@@ -45,14 +43,12 @@ impl Builder {
     }
 
     /// The range that the IPv4 blocks of all locations are cut from. Default: 198.19.0.0/16.
-    #[must_use]
     pub fn block_range(mut self, range: IpNet) -> Self {
         self.options.share_out(range.trunc());
         self
     }
 
     /// The ranges that the blocks of one location are cut from; none for a location that has no blocks left.
-    #[must_use]
     pub fn pool(mut self, location: impl Into<String>, ranges: impl IntoIterator<Item = IpNet>) -> Self {
         let ranges = ranges.into_iter().map(|range| range.trunc()).collect();
         self.options.pools.insert(location.into(), ranges);
@@ -64,7 +60,6 @@ impl Builder {
     /// Moves the ranges of blocks and servers' private addresses into the loopback range (127.77.0.0/16 and
     /// 127.78.0.0/16), so that all of them can be bound. Ranges set after this call win. Not for a paused clock: sockets
     /// do not wait for it. It lasts as long as a clone of the simulator lives.
-    #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.settings.data_plane = true;
         self.block_range(v4_range([127, 77, 0, 0], 16))

@@ -129,20 +129,17 @@ impl BlockSpec {
     }
 
     /// With one more tag.
-    #[must_use]
     pub fn tag(mut self, name: &str, value: &str) -> Self {
         self.tags.push(Tag::new(name, value));
         self
     }
 
     /// Attached to a public network, its type spelled in words.
-    #[must_use]
     pub fn network(self, id: impl Into<String>) -> Self {
         self.attached(id, PUBLIC_NETWORK)
     }
 
     /// Attached to something of this type, spelled as it is here.
-    #[must_use]
     pub fn attached(mut self, id: impl Into<String>, resource_type: &str) -> Self {
         self.assignment = Some(Assignment {
             resource_id: Some(id.into()),

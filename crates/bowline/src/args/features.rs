@@ -181,13 +181,11 @@ pub(super) fn assignment(text: &str) -> Result<(String, bool), String> {
 }
 
 /// Whether setting the gate changes anything here.
-#[must_use]
 pub fn has_effect(name: &str) -> bool {
     find(name).is_some_and(|gate| gate.has_effect)
 }
 
 /// The state of a gate: the last assignment, else the group switch of its stage, else its default.
-#[must_use]
 pub fn is_on(assignments: &[(String, bool)], name: &str) -> bool {
     let assigned = |wanted: &str| {
         assignments

@@ -34,7 +34,6 @@ pub enum Status {
 
 impl Status {
     /// What help adds to the text.
-    #[must_use]
     pub fn remark(self) -> Option<&'static str> {
         match self {
             Self::InForce => None,

@@ -2,121 +2,61 @@
 //!
 //! Parser, help and the reference page are made from it, so it is the only place where a flag is described.
 
+// A flag a line.
+#[rustfmt::skip]
 mod generic;
+#[rustfmt::skip]
 mod serving;
 
 use super::flag::{Flag, Group};
 
 /// All groups in the order in which help shows them.
-#[must_use]
 pub fn flag_table() -> &'static [Group] {
     GROUPS
 }
 
 static GROUPS: &[Group] = &[
-    Group {
-        title: "Debugging",
-        flags: generic::DEBUGGING,
-    },
-    Group {
-        title: "Leader-migration",
-        flags: generic::LEADER_MIGRATION,
-    },
-    Group {
-        title: "Generic",
-        flags: generic::GENERIC,
-    },
-    Group {
-        title: "Cloud-node-controller",
-        flags: generic::CLOUD_NODE,
-    },
-    Group {
-        title: "Cloud-node-lifecycle-controller",
-        flags: generic::CLOUD_NODE_LIFECYCLE,
-    },
-    Group {
-        title: "Service-lb-controller",
-        flags: generic::SERVICE_LB,
-    },
-    Group {
-        title: "Webhook",
-        flags: serving::WEBHOOK,
-    },
-    Group {
-        title: "Webhook serving",
-        flags: serving::WEBHOOK_SERVING,
-    },
-    Group {
-        title: "Secure serving",
-        flags: serving::SECURE_SERVING,
-    },
-    Group {
-        title: "Authentication",
-        flags: serving::AUTHENTICATION,
-    },
-    Group {
-        title: "Authorization",
-        flags: serving::AUTHORIZATION,
-    },
-    Group {
-        title: "OpenStack",
-        flags: generic::OPENSTACK,
-    },
-    Group {
-        title: "phoenixNAP",
-        flags: generic::PHOENIXNAP,
-    },
-    Group {
-        title: "Misc",
-        flags: generic::MISC,
-    },
-    Group {
-        title: "Global",
-        flags: generic::GLOBAL,
-    },
+    group("Debugging", generic::DEBUGGING),
+    group("Leader-migration", generic::LEADER_MIGRATION),
+    group("Generic", generic::GENERIC),
+    group("Cloud-node-controller", generic::CLOUD_NODE),
+    group("Cloud-node-lifecycle-controller", generic::CLOUD_NODE_LIFECYCLE),
+    group("Service-lb-controller", generic::SERVICE_LB),
+    group("Webhook", serving::WEBHOOK),
+    group("Webhook serving", serving::WEBHOOK_SERVING),
+    group("Secure serving", serving::SECURE_SERVING),
+    group("Authentication", serving::AUTHENTICATION),
+    group("Authorization", serving::AUTHORIZATION),
+    group("OpenStack", generic::OPENSTACK),
+    group("phoenixNAP", generic::PHOENIXNAP),
+    group("Misc", generic::MISC),
+    group("Global", generic::GLOBAL),
 ];
 
+const fn group(title: &'static str, flags: &'static [Flag]) -> Group {
+    Group { title, flags }
+}
+
 /// What only the word `plan` takes, besides all the others: so a manifest's arguments can be used as they are.
-pub static PLAN: Group = Group {
-    title: "Plan",
-    flags: generic::PLAN,
-};
+pub static PLAN: Group = group("Plan", generic::PLAN);
 
 /// What only the word `doctor` takes.
-pub static DOCTOR: Group = Group {
-    title: "Doctor",
-    flags: generic::DOCTOR,
-};
+pub static DOCTOR: Group = group("Doctor", generic::DOCTOR);
 
 /// What only the word `explain` takes.
-pub static EXPLAIN: Group = Group {
-    title: "Explain",
-    flags: generic::EXPLAIN,
-};
+pub static EXPLAIN: Group = group("Explain", generic::EXPLAIN);
 
 /// What only the word `orphans` takes.
-pub static ORPHANS: Group = Group {
-    title: "Orphans",
-    flags: generic::ORPHANS,
-};
+pub static ORPHANS: Group = group("Orphans", generic::ORPHANS);
 
 /// What only the word `check` takes.
-pub static CHECK: Group = Group {
-    title: "Check",
-    flags: generic::CHECK,
-};
+pub static CHECK: Group = group("Check", generic::CHECK);
 
 /// What only the word `support-bundle` takes.
-pub static SUPPORT_BUNDLE: Group = Group {
-    title: "Support bundle",
-    flags: generic::SUPPORT_BUNDLE,
-};
+pub static SUPPORT_BUNDLE: Group = group("Support bundle", generic::SUPPORT_BUNDLE);
 
 /// What only the word `version` takes.
-pub static VERSION: Group = Group {
-    title: "Version",
-    flags: generic::VERSION,
-};
+pub static VERSION: Group = group("Version", generic::VERSION);
 
 /// All flags of the manager.
 pub(super) fn all() -> impl Iterator<Item = &'static Flag> {

@@ -39,7 +39,6 @@ pub enum Kind {
 
 impl Kind {
     /// The word for the value in help; `None` if the flag can stand alone.
-    #[must_use]
     pub fn placeholder(self) -> Option<&'static str> {
         match self {
             Self::Text => Some("string"),
@@ -57,7 +56,6 @@ impl Kind {
     }
 
     /// Whether the flag can stand alone, so that a value needs `=`.
-    #[must_use]
     pub fn stands_alone(self) -> bool {
         matches!(self, Self::Bool | Self::Version)
     }
@@ -66,7 +64,6 @@ impl Kind {
     pub(super) const ALONE: &'static str = "true";
 
     /// Whether each occurrence adds to the ones before; else the last one counts.
-    #[must_use]
     pub fn accumulates(self) -> bool {
         matches!(self, Self::List | Self::Repeated | Self::IntList | Self::Gates)
     }

@@ -26,7 +26,6 @@ const OBJECTS: &[&str] = &["services", "nodes", "events"];
 const SECRET_VARIABLES: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL"];
 
 /// Writes the archive, and prints what is in it; gives the exit status: 0 it is written, 1 it is not.
-#[must_use]
 pub fn support_bundle(options: Options, bundle: &BundleOptions, surroundings: Surroundings) -> u8 {
     let now = SystemClock.now();
     let name = format!("bowline-support-{}", now.strftime("%Y%m%dT%H%M%SZ"));

@@ -78,7 +78,6 @@ const BUILT_WITHIN: Duration = Duration::from_secs(60);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Prints the checks; gives the exit status: 0 nothing is wrong, 1 a check failed, 2 there are warnings.
-#[must_use]
 pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
     let is_before = doctor.is_before;

@@ -11,7 +11,6 @@ use crate::args::{ExplainOptions, Options, OutputForm};
 
 /// Prints what is known of the objects; gives the exit status: 0 nothing is wrong with them, 1 one is in trouble or nothing could be
 /// found out, 2 something is to be done or under way.
-#[must_use]
 pub fn explain(options: Options, explain: &ExplainOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
     let work = async |progress: &Progress| whys(&options, explain, surroundings, progress).await;

@@ -17,7 +17,6 @@ const WARNING: &str = "a copy of this cluster, or the one that it is a copy of, 
 
 /// Prints what was found; with `--delete`, asks and deletes it. Gives the exit status: 0 there is nothing, or it is deleted, 1 something
 /// failed or stays that was to be deleted, 2 there are orphans, or none and what may be some.
-#[must_use]
 pub fn orphans(options: Options, orphans: &OrphansOptions, surroundings: Surroundings) -> u8 {
     let done = reading::block_on(&options, orphans.has_log, async || {
         search_and_delete(&options, orphans, surroundings).await

@@ -18,7 +18,6 @@ use crate::providers;
 
 /// Prints the plans; gives the exit status: 0 nothing to do, 2 changes or a cloud that is busy, 1 a plan could not be
 /// made or a person has to change something first.
-#[must_use]
 pub fn plan(options: Options, plan: &PlanOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
     let reports = match reading::block_on(&options, plan.has_log, async || {

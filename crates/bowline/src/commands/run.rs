@@ -32,7 +32,6 @@ fn fatal(code: u8) -> impl Fn(String) -> Fatal {
 }
 
 /// Runs the manager; gives the exit status.
-#[must_use]
 pub fn run(options: Options, surroundings: Surroundings) -> u8 {
     let (log, verbosity) = logging::start(options.logging.clone());
     exit_on_panic(log.clone());

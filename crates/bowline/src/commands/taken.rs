@@ -45,7 +45,6 @@ const VARIABLES_OF_THE_POD: &[&str] = &[
 ];
 
 /// Reads from the cluster what the command line does not say, and runs the command with it.
-#[must_use]
 pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
     if matches!(&unsaid.invocation, Invocation::Orphans(_, orphans) if orphans.is_gone) {
         let error = "--cloud-provider is not given: of a cluster that is gone nothing else tells the cloud";

@@ -28,7 +28,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Prints the checks; gives the exit status: 0 all is well, 1 a check failed or it was interrupted, 2 there are warnings, or checks were
 /// skipped.
-#[must_use]
 pub fn check_traffic(options: Options, traffic: TrafficOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
     let (output, has_log) = (traffic.output, traffic.has_log);

@@ -21,7 +21,6 @@ pub struct Streams {
 
 impl Streams {
     /// Everything into one.
-    #[must_use]
     pub fn one(sink: Sink) -> Self {
         Self {
             info: Arc::clone(&sink),
@@ -44,7 +43,6 @@ impl Streams {
     }
 
     /// Those of the process: stderr, and stdout for info lines if they are to be apart.
-    #[must_use]
     pub fn of_process(split: Option<SplitStream>) -> Self {
         let stderr: Sink = Arc::new(Mutex::new(std::io::stderr()));
         match split {

@@ -9,13 +9,11 @@ pub struct Verbosity(Arc<AtomicU8>);
 
 impl Verbosity {
     /// A verbosity that nobody else has yet.
-    #[must_use]
     pub fn new(level: u8) -> Self {
         Self(Arc::new(AtomicU8::new(level)))
     }
 
     /// The level now.
-    #[must_use]
     pub fn level(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
     }

@@ -172,13 +172,11 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// What cannot be understood, as it changes. What was known of it stays known.
-    #[must_use]
     pub fn unreadable(&self) -> watch::Receiver<BTreeMap<T::Key, Unreadable>> {
         self.doubts.unreadable.subscribe()
     }
 
     /// Whether this object is known, and was shown last in a way that cannot be understood.
-    #[must_use]
     pub fn is_unreadable(&self, key: &T::Key) -> bool {
         self.doubts.unreadable.borrow().contains_key(key)
     }

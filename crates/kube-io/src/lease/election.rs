@@ -63,7 +63,6 @@ pub enum Decision {
 
 impl Election {
     /// A candidate that has not seen the lease yet.
-    #[must_use]
     pub fn new(identity: impl Into<String>, timings: LeaseTimings) -> Self {
         Self {
             identity: identity.into(),
@@ -88,19 +87,16 @@ impl Election {
     }
 
     /// The last record that was seen.
-    #[must_use]
     pub fn record(&self) -> Option<&LeaseRecord> {
         self.seen.as_ref().map(|seen| &seen.record)
     }
 
     /// Whether the last record names us.
-    #[must_use]
     pub fn is_holder(&self) -> bool {
         self.record().is_some_and(|record| record.holder == self.identity)
     }
 
     /// Until when somebody else may hold the lease, by our clock; `None` if it is free, ours, or not known.
-    #[must_use]
     pub fn held_by_others_until(&self) -> Option<Instant> {
         let SeenRecord { record, changed_at } = self.seen.as_ref()?;
         (!record.is_released() && record.holder != self.identity).then(|| *changed_at + self.lasts(record))
@@ -116,7 +112,6 @@ impl Election {
     }
 
     /// What to do now. `wall` goes into the record and is compared with nothing.
-    #[must_use]
     pub fn decide(&self, now: Instant, wall: Timestamp) -> Decision {
         let Some(SeenRecord { record, changed_at }) = &self.seen else {
             return Decision::Create(self.claim(LeaseRecord::default(), wall));
@@ -148,7 +143,6 @@ impl Election {
     }
 
     /// The record that gives the lease up; `None` if it is not ours. Whoever reads it may take the lease at once.
-    #[must_use]
     pub fn release(&self, wall: Timestamp) -> Option<LeaseRecord> {
         let record = self.record().filter(|record| record.holder == self.identity)?;
         Some(LeaseRecord {

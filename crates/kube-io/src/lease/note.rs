@@ -30,7 +30,6 @@ pub struct DeletionNote {
 
 impl DeletionNote {
     /// The deletions since then, for a term that [`LeaseRecord::note`] fills in.
-    #[must_use]
     pub fn new(since: i64, deleted: BTreeMap<i64, u32>) -> Self {
         Self {
             term: None,
@@ -105,7 +104,6 @@ struct State {
 
 impl LeaseNote {
     /// What the lease held when it was won.
-    #[must_use]
     pub fn found(&self) -> Option<FoundNote> {
         self.state.borrow().found.clone()
     }
@@ -148,7 +146,6 @@ impl LeaseNote {
     }
 
     /// What is to be on the lease, and which asking that is.
-    #[must_use]
     pub fn wanted(&self) -> (u64, Option<DeletionNote>) {
         let state = self.state.borrow();
         (state.asked, state.wanted.clone())

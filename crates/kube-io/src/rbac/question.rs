@@ -40,7 +40,6 @@ impl Question {
     }
 
     /// The rule that a role needs, as people write it.
-    #[must_use]
     pub fn rule(&self) -> String {
         let Self {
             verb,
@@ -73,7 +72,6 @@ impl fmt::Display for Question {
 }
 
 /// What these parts need, as questions in the table's order.
-#[must_use]
 pub fn questions(parts: &[Part], named: &Named) -> Vec<Question> {
     let mut all: Vec<Question> = Vec::new();
     for rule in RULES.iter().filter(|rule| parts.contains(&rule.part)) {

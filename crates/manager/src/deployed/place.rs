@@ -33,7 +33,6 @@ impl Place {
     }
 
     /// The resource and the name of the object.
-    #[must_use]
     pub fn resource(&self) -> (&'static str, &str) {
         match self {
             Self::Secret { name, .. } => ("secrets", name),
@@ -42,7 +41,6 @@ impl Place {
     }
 
     /// The object, as people write it.
-    #[must_use]
     pub fn object(&self) -> String {
         match self {
             Self::Secret { name, .. } => format!("Secret {name}"),

@@ -36,7 +36,6 @@ pub static WALL_CLOCK: GaugeSpec = GaugeSpec {
 };
 
 /// All of them.
-#[must_use]
 pub fn table() -> [&'static GaugeSpec; 4] {
     [&CREDENTIALS, &CACHE_AGE, &UNREADABLE, &WALL_CLOCK]
 }

@@ -20,7 +20,6 @@ const OTHERS: &[(Standing, &str, &str)] = &[
 ];
 
 /// For people.
-#[must_use]
 pub fn render_text(survey: &Survey) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
@@ -103,7 +102,6 @@ fn rest(outcome: &ReportedOutcome) -> Option<String> {
 }
 
 /// For programs.
-#[must_use]
 pub fn render_json(survey: &Survey) -> String {
     let orphans = survey.removals.iter().map(|(orphans, plan)| {
         json!({

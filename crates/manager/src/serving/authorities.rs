@@ -115,7 +115,6 @@ impl Authorities {
     }
 
     /// Nobody vouches for anybody: client certificates say nothing.
-    #[must_use]
     pub fn nobody() -> Self {
         Self {
             client_file: None,

@@ -185,13 +185,11 @@ pub struct Earlier {
 
 impl Earlier {
     /// Where it is.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{} in namespace {}", self.names.name, self.names.namespace)
     }
 
     /// What a person types to remove it.
-    #[must_use]
     pub fn commands(&self) -> String {
         self.names.commands(self.excluded.as_ref())
     }

@@ -148,7 +148,6 @@ impl FirewallSpec {
     }
 
     /// From these sources.
-    #[must_use]
     pub fn cidrs<C: Into<String>>(mut self, cidrs: impl IntoIterator<Item = C>) -> Self {
         self.cidrs = cidrs.into_iter().map(Into::into).collect();
         self
@@ -196,7 +195,6 @@ impl AclItemSpec {
     }
 
     /// With these addresses of the other side.
-    #[must_use]
     pub fn cidrs<C: Into<String>>(mut self, cidrs: impl IntoIterator<Item = C>) -> Self {
         self.cidrs = cidrs.into_iter().map(Into::into).collect();
         self

@@ -41,145 +41,43 @@ pub(super) static GENERIC: &[Flag] = &[
 // The three that limit nothing are not marked as accepted: cloudscale.ch's manifest gives one of them, as its manager's did, and
 // would warn at every start.
 pub(super) static CLOUD_NODE: &[Flag] = &[
-    Flag::new(
-        "concurrent-node-status-updates",
-        Kind::Int,
-        "0",
-        "Accepted for compatibility. It limits nothing: the periodic check of node addresses asks the cloud for all Nodes together.",
-    ),
-    Flag::new(
-        "concurrent-node-syncs",
-        Kind::Int,
-        "1",
-        "Accepted for compatibility. It limits nothing: a Node that waits for the cloud uses no worker.",
-    ),
+    Flag::new("concurrent-node-status-updates", Kind::Int, "0", "Accepted for compatibility. It limits nothing: the periodic check of node addresses asks the cloud for all Nodes together."),
+    Flag::new("concurrent-node-syncs", Kind::Int, "1", "Accepted for compatibility. It limits nothing: a Node that waits for the cloud uses no worker."),
 ];
 
 pub(super) static SERVICE_LB: &[Flag] = &[
-    Flag::new(
-        "concurrent-service-syncs",
-        Kind::Int,
-        "1",
-        "Accepted for compatibility. It limits nothing: a Service that waits for the cloud uses no worker.",
-    ),
-    Flag::new(
-        "load-balancer-class",
-        Kind::Repeated,
-        "",
-        "Serve Services with this spec.loadBalancerClass. May be given several times. Services of any other class are left to other controllers. With several providers CLOUD=CLASS.",
-    ),
-    Flag::new(
-        "load-balancer-without-class",
-        Kind::Bool,
-        "true",
-        "Serve Services without spec.loadBalancerClass. Only one controller of a cluster may do that.",
-    ),
+    Flag::new("concurrent-service-syncs", Kind::Int, "1", "Accepted for compatibility. It limits nothing: a Service that waits for the cloud uses no worker."),
+    Flag::new("load-balancer-class", Kind::Repeated, "", "Serve Services with this spec.loadBalancerClass. May be given several times. Services of any other class are left to other controllers. With several providers CLOUD=CLASS."),
+    Flag::new("load-balancer-without-class", Kind::Bool, "true", "Serve Services without spec.loadBalancerClass. Only one controller of a cluster may do that."),
 ];
 
 pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
-    Flag::new(
-        "concurrent-node-lifecycle-syncs",
-        Kind::Int,
-        "1",
-        "How many workers check Nodes that are not ready. All Nodes that are due are checked together in any case.",
-    )
-    .accepted(),
-    Flag::new(
-        "node-deletion-confirmation",
-        Kind::Duration,
-        "5s",
-        "The least time between the two proofs that a Node's instance does not exist. With 0s the Node is deleted at the first proof.",
-    ),
-    Flag::new(
-        "node-deletion-share",
-        Kind::Float,
-        "0.2",
-        "Within --node-deletion-window fewer Nodes than this share of all are deleted, but up to three in any case. 0 means no limit.",
-    ),
-    Flag::new(
-        "node-deletion-window",
-        Kind::Duration,
-        "10m0s",
-        "The time over which --node-deletion-share counts deleted Nodes.",
-    ),
-    Flag::new(
-        "node-lifecycle-wait-timeout",
-        Kind::Duration,
-        "30s",
-        "With the feature gate CloudProviderNodeOwnership: how long after its creation a Node without provider ID is left to whichever manager it belongs to.",
-    ),
-    Flag::new(
-        "node-monitor-period",
-        Kind::Duration,
-        "5s",
-        "How often the cloud is asked for the instances of Nodes that are not ready.",
-    ),
+    Flag::new("concurrent-node-lifecycle-syncs", Kind::Int, "1", "How many workers check Nodes that are not ready. All Nodes that are due are checked together in any case.").accepted(),
+    Flag::new("node-deletion-confirmation", Kind::Duration, "5s", "The least time between the two proofs that a Node's instance does not exist. With 0s the Node is deleted at the first proof."),
+    Flag::new("node-deletion-share", Kind::Float, "0.2", "Within --node-deletion-window fewer Nodes than this share of all are deleted, but up to three in any case. 0 means no limit."),
+    Flag::new("node-deletion-window", Kind::Duration, "10m0s", "The time over which --node-deletion-share counts deleted Nodes."),
+    Flag::new("node-lifecycle-wait-timeout", Kind::Duration, "30s", "With the feature gate CloudProviderNodeOwnership: how long after its creation a Node without provider ID is left to whichever manager it belongs to."),
+    Flag::new("node-monitor-period", Kind::Duration, "5s", "How often the cloud is asked for the instances of Nodes that are not ready."),
 ];
 
-pub(super) static PHOENIXNAP: &[Flag] = &[Flag::new(
-    "base-url",
-    Kind::Text,
-    "",
-    "The base URL of the phoenixNAP APIs. If empty, PNAP_BASE_URL counts, then `base-url` in the file of --cloud-config, then the vendor's URL.",
-)];
+pub(super) static PHOENIXNAP: &[Flag] = &[Flag::new("base-url", Kind::Text, "", "The base URL of the phoenixNAP APIs. If empty, PNAP_BASE_URL counts, then `base-url` in the file of --cloud-config, then the vendor's URL.")];
 
-pub(super) static OPENSTACK: &[Flag] = &[Flag::new(
-    "user-agent",
-    Kind::Repeated,
-    "",
-    "A word that is put in front of the User-Agent of requests to OpenStack. May be given several times; the last one stands first.",
-)];
+pub(super) static OPENSTACK: &[Flag] = &[Flag::new("user-agent", Kind::Repeated, "", "A word that is put in front of the User-Agent of requests to OpenStack. May be given several times; the last one stands first.")];
 
 pub(super) static MISC: &[Flag] = &[
-    Flag::new(
-        "kubeconfig",
-        Kind::Text,
-        "",
-        "The kubeconfig file. If empty, the service account of the pod is used.",
-    ),
-    Flag::new(
-        "master",
-        Kind::Text,
-        "",
-        "The address of the API server. It overrides the one in the kubeconfig.",
-    ),
-    Flag::new(
-        "node-status-update-frequency",
-        Kind::Duration,
-        "5m0s",
-        "How often the addresses of all Nodes are compared with the cloud.",
-    ),
+    Flag::new("kubeconfig", Kind::Text, "", "The kubeconfig file. If empty, the service account of the pod is used."),
+    Flag::new("master", Kind::Text, "", "The address of the API server. It overrides the one in the kubeconfig."),
+    Flag::new("node-status-update-frequency", Kind::Duration, "5m0s", "How often the addresses of all Nodes are compared with the cloud."),
 ];
 
 pub(super) static LEADER_MIGRATION: &[Flag] = &[
-    Flag::new(
-        "enable-leader-migration",
-        Kind::Bool,
-        "false",
-        "Migrate controllers between kube-controller-manager and this program under a second lease.",
-    ),
-    Flag::new(
-        "leader-migration-config",
-        Kind::Text,
-        "",
-        "The file that says which controllers migrate. If empty, the built-in list counts.",
-    ),
+    Flag::new("enable-leader-migration", Kind::Bool, "false", "Migrate controllers between kube-controller-manager and this program under a second lease."),
+    Flag::new("leader-migration-config", Kind::Text, "", "The file that says which controllers migrate. If empty, the built-in list counts."),
 ];
 
 pub(super) static DEBUGGING: &[Flag] = &[
-    Flag::new(
-        "contention-profiling",
-        Kind::Bool,
-        "false",
-        "Offer profiles of lock contention. This program has none to offer.",
-    )
-    .accepted(),
-    Flag::new(
-        "profiling",
-        Kind::Bool,
-        "true",
-        "Offer profiles on the secure port under /debug/pprof/, and the verbosity of the log under /debug/flags/.",
-    ),
+    Flag::new("contention-profiling", Kind::Bool, "false", "Offer profiles of lock contention. This program has none to offer.").accepted(),
+    Flag::new("profiling", Kind::Bool, "true", "Offer profiles on the secure port under /debug/pprof/, and the verbosity of the log under /debug/flags/."),
 ];
 
 pub(super) static GLOBAL: &[Flag] = &[
@@ -209,62 +107,24 @@ pub(super) static GLOBAL: &[Flag] = &[
 
 /// A flag that every Go manager had from its log library until Kubernetes 1.26, as that of CloudStack still has.
 const fn of_klog(name: &'static str, kind: Kind, default: &'static str) -> Flag {
-    Flag::new(
-        name,
-        kind,
-        default,
-        "A flag of the log library of managers before Kubernetes 1.26. All lines go to stderr.",
-    )
-    .accepted()
-    .hidden()
+    Flag::new(name, kind, default, "A flag of the log library of managers before Kubernetes 1.26. All lines go to stderr.").accepted().hidden()
 }
 
-const OUTPUT: Flag = Flag::new(
-    "output",
-    Kind::Text,
-    "text",
-    "The format of what is printed: text or json.",
-)
-.short('o');
+const OUTPUT: Flag = Flag::new("output", Kind::Text, "text", "The format of what is printed: text or json.").short('o');
 
 pub(super) static DOCTOR: &[Flag] = &[
     OUTPUT,
-    Flag::new(
-        "pre",
-        Kind::Bool,
-        "false",
-        "Check the cluster and the cloud before a manager is installed. Give the flags, variables and files that the manager will get.",
-    ),
+    Flag::new("pre", Kind::Bool, "false", "Check the cluster and the cloud before a manager is installed. Give the flags, variables and files that the manager will get."),
 ];
 
 pub(super) static VERSION: &[Flag] = &[OUTPUT];
 
-pub(super) static SUPPORT_BUNDLE: &[Flag] = &[Flag::new(
-    "file",
-    Kind::Text,
-    "",
-    "Where the archive is written. Empty for a name with the time, in this folder.",
-)];
+pub(super) static SUPPORT_BUNDLE: &[Flag] = &[Flag::new("file", Kind::Text, "", "Where the archive is written. Empty for a name with the time, in this folder.")];
 
 pub(super) static ORPHANS: &[Flag] = &[
-    Flag::new(
-        "cluster-uid",
-        Kind::Text,
-        "",
-        "The UID of a cluster that is gone, as the listing shows it. Needed where objects bear no name of their cluster, as on phoenixNAP.",
-    ),
-    Flag::new(
-        "delete",
-        Kind::Bool,
-        "false",
-        "Show the plan, ask, and delete the orphans.",
-    ),
-    Flag::new(
-        "gone",
-        Kind::Bool,
-        "false",
-        "The cluster is gone: no API server is asked. All that bears its name or UID counts as an orphan.",
-    ),
+    Flag::new("cluster-uid", Kind::Text, "", "The UID of a cluster that is gone, as the listing shows it. Needed where objects bear no name of their cluster, as on phoenixNAP."),
+    Flag::new("delete", Kind::Bool, "false", "Show the plan, ask, and delete the orphans."),
+    Flag::new("gone", Kind::Bool, "false", "The cluster is gone: no API server is asked. All that bears its name or UID counts as an orphan."),
     OUTPUT,
     Flag::new("yes", Kind::Bool, "false", "Delete without a question.").short('y'),
 ];
@@ -286,33 +146,16 @@ pub(super) static CHECK: &[Flag] = &[
 const WORKLOAD_IMAGE: &str = "docker.io/traefik/whoami:v1.11.0";
 
 /// Services that are not applied yet.
-const FILENAME: Flag = Flag::new(
-    "filename",
-    Kind::List,
-    "",
-    "Files with Services that are not applied yet, YAML or JSON; '-' for stdin. What the API server would choose, such as node ports, is made up.",
-)
-.short('f');
+const FILENAME: Flag = Flag::new("filename", Kind::List, "", "Files with Services that are not applied yet, YAML or JSON; '-' for stdin. What the API server would choose, such as node ports, is made up.").short('f');
 
 pub(super) static EXPLAIN: &[Flag] = &[
     FILENAME,
-    Flag::new(
-        "namespace",
-        Kind::Text,
-        "default",
-        "The namespace of Services that are named without one.",
-    )
-    .short('n'),
+    Flag::new("namespace", Kind::Text, "default", "The namespace of Services that are named without one.").short('n'),
     OUTPUT,
 ];
 
 pub(super) static PLAN: &[Flag] = &[
     FILENAME,
     OUTPUT,
-    Flag::new(
-        "service",
-        Kind::List,
-        "",
-        "Plan only for these Services, as namespace/name. Empty for all that ask for a load balancer.",
-    ),
+    Flag::new("service", Kind::List, "", "Plan only for these Services, as namespace/name. Empty for all that ask for a load balancer."),
 ];
