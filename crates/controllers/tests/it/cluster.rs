@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::ClusterFacts;
+use bowline_cloud_provider::{CloudError, ClusterFacts, Purpose};
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::node::{self, NodeController, NodeSettings};
 use bowline_controllers::node_ipam::ranges::Ranges;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::instances::TestInstances;
+use crate::instances::{TestInstances, metadata};
 use crate::route_table::RouteTable;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -140,6 +140,56 @@ impl Cluster {
         self.tasks.join_next().await.unwrap().unwrap();
     }
 
+    /// Has a Node register for which the cloud has an instance.
+    pub(crate) fn begin(&self, name: &str) {
+        self.instances.run(name, metadata(&["10.1.0.1"]));
+        self.put(new_node(name));
+    }
+
+    /// The same, and waits until it is initialised.
+    pub(crate) async fn join(&self, name: &str) {
+        self.begin(name);
+        self.initialized(name).await;
+    }
+
+    /// Waits until a Node is initialised.
+    pub(crate) async fn initialized(&self, name: &str) {
+        self.initialized_within(SECOND * 3, name).await;
+    }
+
+    pub(crate) async fn initialized_within(&self, limit: Duration, name: &str) {
+        self.within(limit, "initialized", |c| c.is_initialized(name))
+            .await;
+    }
+
+    /// Waits until a Node is deleted because its instance is gone. Gives the time it took.
+    pub(crate) async fn gone(&self, name: &str) -> Duration {
+        self.within(SECOND * 6, "gone", |c| !c.exists(name)).await
+    }
+
+    /// Every question to the cloud fails, or none does.
+    pub(crate) fn outage(&self, error: Option<CloudError>) {
+        self.instances.outage(error);
+    }
+
+    pub(crate) fn inject(&self, fault: Fault) {
+        self.api.faults().inject(fault);
+    }
+
+    /// How many questions the cloud was asked.
+    pub(crate) fn questions(&self) -> usize {
+        self.instances.calls().len()
+    }
+
+    /// How often the cloud was asked what the instance of a Node is.
+    pub(crate) fn asked(&self, name: &str) -> usize {
+        self.instances.asked(name, Purpose::Metadata).len()
+    }
+
+    pub(crate) fn delete(&self, name: &str) {
+        assert!(self.api.delete("Node", "", name));
+    }
+
     /// Creates a Node, or replaces it.
     pub(crate) fn put(&self, node: Value) {
         self.api.apply_json(node).unwrap();
@@ -169,17 +219,16 @@ impl Cluster {
             .map(str::to_owned)
     }
 
+    pub(crate) fn is_labelled(&self, name: &str, key: &str, value: &str) -> bool {
+        self.label(name, key).as_deref() == Some(value)
+    }
+
     /// `Type address` of each address in order.
     pub(crate) fn addresses(&self, name: &str) -> Vec<String> {
         let node = self.node(name);
-        let addresses = node["status"]["addresses"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        addresses
-            .iter()
-            .map(|address| format!("{} {}", text(&address["type"]), text(&address["address"])))
-            .collect()
+        let addresses = node["status"]["addresses"].as_array().into_iter().flatten();
+        let text_of = |it: &Value| format!("{} {}", text(&it["type"]), text(&it["address"]));
+        addresses.map(text_of).collect()
     }
 
     /// The keys of a Node's taints in order.
@@ -214,6 +263,11 @@ impl Cluster {
             .collect()
     }
 
+    /// The same without who recorded them.
+    pub(crate) fn texts(&self, node: &str) -> Vec<String> {
+        self.events(node).into_iter().map(|(text, _)| text).collect()
+    }
+
     /// How many events with this reason are there, for all Nodes, with their counts.
     pub(crate) fn count_events(&self, reason: &str) -> u64 {
         let events = self.api.objects("Event");
@@ -232,8 +286,7 @@ impl Cluster {
 
     /// Has each write to a Node take 28 s, which is short of the client's limit.
     pub(crate) fn slow_writes(&self) {
-        let slow = Fault::new(Effect::Delay(SECOND * 28)).resource("nodes");
-        self.api.faults().inject(slow.verb("patch"));
+        self.inject(node_patch(Effect::Delay(SECOND * 28)));
     }
 
     /// Waits for something while none of the controllers may ever look stuck. Gives the time it took.
@@ -252,6 +305,16 @@ impl Cluster {
         self.api
             .journal()
             .matching(|exchange| exchange.is_write() && exchange.resource == "nodes")
+    }
+
+    /// How many they are.
+    pub(crate) fn writes(&self) -> usize {
+        self.node_writes().len()
+    }
+
+    /// What the API server answered to them.
+    pub(crate) fn statuses(&self) -> Vec<u16> {
+        self.node_writes().iter().map(|write| write.status).collect()
     }
 
     /// The samples of a series, as `{labels} value`.
@@ -294,6 +357,11 @@ impl Cluster {
         }
         begin.elapsed()
     }
+}
+
+/// What a patch of a Node meets.
+pub(crate) fn node_patch(effect: Effect) -> Fault {
+    Fault::new(effect).verb("patch").resource("nodes")
 }
 
 /// A Node that just registered: tainted, ready.

@@ -12,7 +12,7 @@ use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, SECOND, new_node, node_of};
+use crate::cluster::{Cluster, SECOND, new_node, node_of, node_patch};
 use crate::instances::metadata;
 
 const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
@@ -43,16 +43,10 @@ pub(crate) fn provided(node: Value, ips: &str) -> Value {
     })
 }
 
-pub(crate) async fn initialized(cluster: &Cluster, name: &str) {
-    cluster.soon("initialized", |c| c.is_initialized(name)).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_new_node_gets_everything_with_one_question() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     assert_eq!(cluster.node("n1")["spec"]["providerID"], "fake://1");
     for (key, value) in [
         (TYPE, "flex-4"),
@@ -62,7 +56,7 @@ async fn a_new_node_gets_everything_with_one_question() {
         ("topology.kubernetes.io/region", "r1"),
         ("failure-domain.beta.kubernetes.io/region", "r1"),
     ] {
-        assert_eq!(cluster.label("n1", key).as_deref(), Some(value), "{key}");
+        assert!(cluster.is_labelled("n1", key, value), "{key}");
     }
     assert_eq!(cluster.addresses("n1"), ["InternalIP 10.1.0.1"]);
     cluster.soon("the event", |c| !c.events("n1").is_empty()).await;
@@ -74,8 +68,8 @@ async fn a_new_node_gets_everything_with_one_question() {
         )]
     );
     cluster.pass(SECOND * 10).await;
-    assert_eq!(cluster.instances.calls().len(), 1);
-    assert_eq!(cluster.node_writes().len(), 2, "the addresses and the rest");
+    assert_eq!(cluster.questions(), 1);
+    assert_eq!(cluster.writes(), 2, "the addresses and the rest");
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +83,7 @@ async fn every_uninitialized_taint_goes_and_no_other() {
             {"key": "more", "effect": "NoExecute"},
         ]);
     }));
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     assert_eq!(cluster.taints("n1"), ["other", "more"]);
 }
 
@@ -101,7 +95,7 @@ async fn the_ips_given_to_the_kubelet_come_first_and_hide_others_of_their_type()
             .instances
             .run(name, metadata(&["10.1.0.1", "203.0.113.1", "fd00::1"]));
         cluster.put(provided(new_node(name), ips));
-        initialized(&cluster, name).await;
+        cluster.initialized(name).await;
     }
     assert_eq!(
         cluster.addresses("both"),
@@ -151,7 +145,7 @@ async fn a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
     cluster.edit("unknown", |node| {
         node["metadata"]["annotations"][PROVIDED] = json!("10.1.0.1");
     });
-    initialized(&cluster, "unknown").await;
+    cluster.initialized("unknown").await;
     assert!(!cluster.is_initialized("blank"));
 }
 
@@ -176,9 +170,9 @@ async fn further_labels_never_take_the_place_of_others() {
     cluster.put(with(new_node("n1"), |node| {
         node["metadata"]["labels"]["existing"] = json!("kubelet");
     }));
-    initialized(&cluster, "n1").await;
-    assert_eq!(cluster.label("n1", "example.com/rack").as_deref(), Some("a1"));
-    assert_eq!(cluster.label("n1", "existing").as_deref(), Some("kubelet"));
+    cluster.initialized("n1").await;
+    assert!(cluster.is_labelled("n1", "example.com/rack", "a1"));
+    assert!(cluster.is_labelled("n1", "existing", "kubelet"));
     assert_eq!(cluster.label("n1", "node.kubernetes.io/bad"), None);
     assert_eq!(cluster.label("n1", "foo.k8s.io/y"), None);
 }
@@ -196,14 +190,11 @@ async fn a_provider_id_comes_from_the_cloud_or_is_there_already() {
     cluster.put(with(new_node("named"), |node| {
         node["spec"]["providerID"] = json!("fake://x")
     }));
-    initialized(&cluster, "named").await;
+    cluster.initialized("named").await;
     assert_eq!(cluster.node("named")["spec"]["providerID"], "fake://x");
     cluster.pass(SECOND * 10).await;
     assert!(!cluster.is_initialized("bare"));
-    assert!(
-        cluster.instances.asked("bare", Purpose::Metadata).len() > 2,
-        "tried again"
-    );
+    assert!(cluster.asked("bare") > 2, "tried again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,7 +204,7 @@ async fn another_provider_id_is_left_and_told_once() {
     cluster.put(with(new_node("n1"), |node| {
         node["spec"]["providerID"] = json!("fake://old")
     }));
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     cluster.pass(SECOND * 30).await;
     assert_eq!(cluster.node("n1")["spec"]["providerID"], "fake://old");
     assert_eq!(cluster.count_events("ProviderIDMismatch"), 1);
@@ -234,42 +225,36 @@ async fn a_foreign_node_is_asked_for_once_until_it_changes_and_told_of_once() {
         });
         cluster.pass(SECOND).await;
     }
-    assert_eq!(cluster.instances.calls().len(), 1);
-    assert!(cluster.node_writes().is_empty());
+    assert_eq!(cluster.questions(), 1);
+    assert!(cluster.writes() == 0);
     cluster.edit("n1", |node| node["metadata"]["labels"]["owner"] = json!("them"));
-    cluster
-        .soon("asked for again", |c| c.instances.calls().len() == 2)
-        .await;
+    cluster.soon("asked for again", |c| c.questions() == 2).await;
     assert_eq!(
-        cluster.events("n1")[0].0,
+        cluster.texts("n1")[0],
         "Warning ForeignProviderID: The provider ID \"k3s://n1\" is none of this cloud, so the node is not initialized here \
          and keeps its uninitialized taint until the manager of its cloud takes the taint off"
     );
     assert_eq!(cluster.count_events("ForeignProviderID"), 1);
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.edit("n1", |node| node["metadata"]["labels"]["owner"] = json!("us"));
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_before() {
     let cluster = cluster();
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster
-        .instances
-        .outage(Some(CloudError::transient("bad gateway")));
+    cluster.outage(Some(CloudError::transient("bad gateway")));
     cluster.put(new_node("n1"));
     cluster
-        .within(SECOND * 10, "three tries", |c| c.instances.calls().len() == 3)
+        .within(SECOND * 10, "three tries", |c| c.questions() == 3)
         .await;
-    assert!(cluster.node_writes().is_empty());
-    cluster.instances.outage(None);
-    cluster
-        .within(SECOND * 5, "initialized", |c| c.is_initialized("n1"))
-        .await;
+    assert!(cluster.writes() == 0);
+    cluster.outage(None);
+    cluster.initialized_within(SECOND * 5, "n1").await;
     cluster.soon("both events", |c| c.events("n1").len() == 2).await;
     assert_eq!(
-        cluster.events("n1")[0].0,
+        cluster.texts("n1")[0],
         "Warning NodeInitFailed: failed to get instance metadata for node n1: bad gateway"
     );
     assert_eq!(cluster.count_events("NodeInitFailed"), 1);
@@ -278,14 +263,12 @@ async fn a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_be
 #[tokio::test(start_paused = true)]
 async fn tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
     let cluster = cluster();
-    cluster
-        .instances
-        .outage(Some(CloudError::transient("bad gateway")));
+    cluster.outage(Some(CloudError::transient("bad gateway")));
     cluster.put(new_node("n1"));
     for _ in 0..100 {
         cluster.pass(SECOND * 10).await;
         cluster.edit("n1", |node| {
-            node["status"]["conditions"][0]["reason"] = json!(format!("{:?}", tokio::time::Instant::now()));
+            node["status"]["conditions"][0]["reason"] = json!(format!("{:?}", Instant::now()));
         });
     }
     let asked = cluster.instances.asked("n1", Purpose::Metadata);
@@ -301,16 +284,14 @@ async fn the_delay_that_a_cloud_states_is_kept() {
     let cluster = cluster();
     let after = SECOND * 33;
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.instances.outage(Some(CloudError::new(
+    cluster.outage(Some(CloudError::new(
         ErrorKind::Throttled { after },
         "too many requests",
     )));
     cluster.put(new_node("n1"));
-    cluster.soon("asked", |c| !c.instances.calls().is_empty()).await;
-    cluster.instances.outage(None);
-    cluster
-        .within(after + SECOND, "initialized", |c| c.is_initialized("n1"))
-        .await;
+    cluster.soon("asked", |c| c.questions() > 0).await;
+    cluster.outage(None);
+    cluster.initialized_within(after + SECOND, "n1").await;
     let asked = cluster.instances.asked("n1", Purpose::Metadata);
     assert_eq!(asked.len(), 2);
     assert!(asked[1] - asked[0] >= after);
@@ -322,16 +303,14 @@ async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_cloud_asked_ea
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     let fault = Fault::new(Effect::Answer(Status::too_many_requests(3)));
     let fault = fault.verb("patch").resource("nodes");
-    cluster.api.faults().inject(fault);
+    cluster.inject(fault);
     cluster.put(new_node("n1"));
     cluster.pass(SECOND * 120).await;
     let asked = cluster.instances.asked("n1", Purpose::Metadata);
     assert!((4..12).contains(&asked.len()), "{}", asked.len());
     assert!(asked[1] - asked[0] >= SECOND * 3);
     cluster.api.faults().clear();
-    cluster
-        .within(SECOND * 62, "initialized", |c| c.is_initialized("n1"))
-        .await;
+    cluster.initialized_within(SECOND * 62, "n1").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,7 +319,7 @@ async fn the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(provided(new_node("n1"), "10.9.9.9"));
     cluster.pass(SECOND * 300).await;
-    let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+    let asked = cluster.asked("n1");
     assert!(asked < 15, "{asked} questions, as many as the back-off allows");
 }
 
@@ -348,26 +327,22 @@ async fn the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
 async fn a_node_without_its_addresses_keeps_the_taint() {
     let cluster = cluster();
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.api.faults().inject(
-        Fault::new(Effect::Answer(Status::new(
+    cluster.inject(
+        node_patch(Effect::Answer(Status::new(
             403,
             "Forbidden",
             "admission webhook denied the request",
         )))
-        .verb("patch")
-        .resource("nodes")
         .subresource("status")
         .times(3),
     );
     cluster.put(new_node("n1"));
     cluster
-        .within(SECOND * 10, "three tries", |c| c.node_writes().len() == 3)
+        .within(SECOND * 10, "three tries", |c| c.writes() == 3)
         .await;
     assert!(!cluster.is_initialized("n1"));
     assert_eq!(cluster.node("n1")["spec"]["providerID"], Value::Null);
-    cluster
-        .within(SECOND * 10, "initialized", |c| c.is_initialized("n1"))
-        .await;
+    cluster.initialized_within(SECOND * 10, "n1").await;
     assert_eq!(cluster.count_events("NodeInitFailed"), 1);
 }
 
@@ -377,8 +352,7 @@ async fn a_thousand_new_nodes_share_a_few_questions() {
     cluster.instances.latency(Duration::from_millis(20));
     for n in 0..1000 {
         let name = format!("n{n}");
-        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
-        cluster.put(new_node(&name));
+        cluster.begin(&name);
     }
     let cluster = cluster.with_node_loop(NodeSettings::default());
     cluster
@@ -389,5 +363,5 @@ async fn a_thousand_new_nodes_share_a_few_questions() {
         .await;
     let calls = cluster.instances.calls();
     assert!(calls.len() <= 10, "{} questions", calls.len());
-    assert_eq!(cluster.node_writes().len(), 2000, "two writes per node");
+    assert_eq!(cluster.writes(), 2000, "two writes per node");
 }

@@ -7,8 +7,9 @@ use bowline_controllers::node_ipam::ranges::{RangeFlags, Ranges};
 use bowline_kube_api::{Effect, Fault, Status};
 use ipnet::IpNet;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use crate::cluster::{Cluster, SECOND};
+use crate::cluster::{Cluster, SECOND, node_patch};
 
 fn ranges(cluster_cidr: &str, mask_ipv4: i64) -> Ranges {
     Ranges::new(&RangeFlags {
@@ -92,7 +93,7 @@ async fn each_node_gets_a_network_of_its_own() {
             .all(|write| write.body.as_ref().unwrap()["metadata"]["uid"].is_string())
     );
     cluster.pass(SECOND * 600).await;
-    assert_eq!(cluster.node_writes().len(), 3);
+    assert_eq!(cluster.writes(), 3);
     assert!(cluster.stalled().is_empty());
 }
 
@@ -128,7 +129,7 @@ async fn when_no_network_is_left_a_node_waits_until_one_is() {
         )]
     );
     let freed = networks(&cluster, "n2");
-    assert!(cluster.api.delete("Node", "", "n2"));
+    cluster.delete("n2");
     cluster.soon("its turn", |c| networks(c, "n5") == freed).await;
 }
 
@@ -170,41 +171,33 @@ async fn a_node_under_deletion_gets_nothing() {
     let cluster = start("10.201.0.0/22", 0);
     let mut leaving = node("n1");
     leaving["metadata"]["finalizers"] = json!(["example.org/wait"]);
-    cluster.api.faults().inject(
-        Fault::new(Effect::Answer(Status::new(403, "Forbidden", "not yet")))
-            .verb("patch")
-            .resource("nodes")
-            .times(3),
-    );
+    cluster.inject(node_patch(Effect::Answer(Status::new(403, "Forbidden", "not yet"))).times(3));
     cluster.put(leaving);
     cluster.pass(SECOND / 2).await;
-    cluster.api.delete("Node", "", "n1");
+    cluster.delete("n1");
     cluster.pass(SECOND * 120).await;
     assert!(networks(&cluster, "n1").is_empty());
-    assert_eq!(cluster.node_writes().len(), 3);
+    assert_eq!(cluster.writes(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_refused_gives_the_network_back_and_is_tried_again() {
     let cluster = start("10.201.0.0/24", 24);
     let refused = Fault::new(Effect::Answer(Status::new(403, "Forbidden", "no")));
-    cluster
-        .api
-        .faults()
-        .inject(refused.verb("patch").resource("nodes").name("n1"));
+    cluster.inject(refused.verb("patch").resource("nodes").name("n1"));
     cluster.put(node("n1"));
     cluster
         .soon("told", |c| c.count_events("CIDRAssignmentFailed") == 1)
         .await;
     assert_eq!(
-        cluster.events("n1")[0].0,
+        cluster.texts("n1")[0],
         "Normal CIDRAssignmentFailed: Node n1 status is now: CIDRAssignmentFailed"
     );
-    assert_eq!(cluster.node_writes().len(), 3, "three tries");
+    assert_eq!(cluster.writes(), 3, "three tries");
     cluster.put(node("n2"));
     all_have_networks(&cluster, &["n2"]).await;
     cluster.api.faults().clear();
-    assert!(cluster.api.delete("Node", "", "n2"));
+    cluster.delete("n2");
     all_have_networks(&cluster, &["n1"]).await;
 }
 
@@ -223,12 +216,7 @@ async fn a_write_that_conflicts_is_tried_again_without_a_word() {
 #[tokio::test(start_paused = true)]
 async fn a_network_whose_write_was_not_answered_stays_with_its_node() {
     let cluster = start("10.201.0.0/23", 0);
-    cluster.api.faults().inject(
-        Fault::new(Effect::DropAfter)
-            .verb("patch")
-            .resource("nodes")
-            .times(9),
-    );
+    cluster.inject(node_patch(Effect::DropAfter).times(9));
     cluster.put(node("n1"));
     cluster.put(node("n2"));
     all_have_networks(&cluster, &["n1", "n2"]).await;
@@ -242,16 +230,13 @@ async fn a_network_whose_write_may_have_been_made_is_given_to_nobody_else() {
         cluster.put(node(name));
     }
     cluster.pass(SECOND).await;
-    let patch = |effect| Fault::new(effect).verb("patch").resource("nodes").name("n1");
+    let patch = |effect| node_patch(effect).name("n1");
     let refused = || Effect::Answer(Status::new(403, "Forbidden", "not now"));
     // The answer to the first try is lost, all others fail for sure, and the watch is away: lists are all there is.
-    cluster.api.faults().inject(patch(Effect::DropAfter).times(1));
-    cluster.api.faults().inject(patch(refused()).times(20));
+    cluster.inject(patch(Effect::DropAfter).times(1));
+    cluster.inject(patch(refused()).times(20));
     let away = Effect::Delay(SECOND * 20);
-    cluster
-        .api
-        .faults()
-        .inject(Fault::new(away).verb("watch").resource("nodes"));
+    cluster.inject(Fault::new(away).verb("watch").resource("nodes"));
     cluster.api.close_watches();
     cluster.start_node_ipam(&ranges("10.201.0.0/23", 0)); // two blocks
     cluster.pass(SECOND * 600).await;
@@ -262,7 +247,7 @@ async fn a_network_whose_write_may_have_been_made_is_given_to_nobody_else() {
         "{:?}",
         networks(&cluster, "n3")
     );
-    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster.delete("n1");
     let is_given = |c: &Cluster| networks(c, "n3") == ["10.201.0.0/24"];
     cluster.within(SECOND * 60, "its block is free", is_given).await;
 }
@@ -277,7 +262,7 @@ async fn nothing_is_given_before_the_nodes_could_be_listed() {
     cluster.api.faults().fail_next(3, "list", "nodes", not_yet);
     cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
     cluster.pass(SECOND * 29).await;
-    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.writes() == 0);
     cluster
         .soon("networks", |c| networks(c, "n1") == ["10.201.1.0/24"])
         .await;
@@ -303,7 +288,7 @@ async fn odd_nodes_are_told_of_keep_their_networks_and_stop_nothing() {
         .soon("networks", |c| networks(c, "n1") == ["10.201.3.0/24"])
         .await;
     cluster.pass(SECOND * 600).await;
-    assert_eq!(cluster.node_writes().len(), 1);
+    assert_eq!(cluster.writes(), 1);
     let reasons = |name: &str| {
         let events = cluster.events(name).into_iter();
         let reasons = events.map(|(text, _)| text.split(':').next().unwrap_or_default().to_owned());
@@ -331,11 +316,11 @@ async fn a_list_that_fails_for_an_hour_ends_nothing() {
     cluster.put(node("n1"));
     cluster.pass(SECOND).await;
     let no = Fault::new(Effect::Answer(Status::new(403, "Forbidden", "no")));
-    cluster.api.faults().inject(no.verb("list").resource("nodes"));
+    cluster.inject(no.verb("list").resource("nodes"));
     cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     cluster.without_a_stall(|_| begun.elapsed() > SECOND * 3600).await;
-    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.writes() == 0);
     cluster.api.faults().clear();
     cluster
         .within(SECOND * 11, "networks", |c| !networks(c, "n1").is_empty())
@@ -349,14 +334,14 @@ async fn tries_of_a_write_are_apart_and_a_busy_api_server_is_left_alone() {
     cluster.api.faults().fail_next(1, "patch", "nodes", busy);
     cluster.put(node("n1"));
     cluster.pass(SECOND * 19).await;
-    assert_eq!(cluster.node_writes().len(), 1);
+    assert_eq!(cluster.writes(), 1);
     cluster
         .within(SECOND * 3, "networks", |c| !networks(c, "n1").is_empty())
         .await;
     let refused = Status::new(500, "InternalError", "no");
     cluster.api.faults().fail_next(3, "patch", "nodes", refused);
     cluster.put(node("n2"));
-    cluster.soon("three tries", |c| c.node_writes().len() == 5).await;
+    cluster.soon("three tries", |c| c.writes() == 5).await;
     let at: Vec<_> = cluster.node_writes().iter().map(|write| write.at).collect();
     for pair in at[2..].windows(2) {
         assert!(pair[0] < pair[1], "{at:?}");
@@ -370,7 +355,7 @@ async fn the_series_show_what_is_used() {
         cluster.put(node(&format!("n{n}")));
     }
     all_have_networks(&cluster, &["n1", "n2", "n3"]).await;
-    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster.delete("n1");
     cluster.pass(SECOND).await;
     let mut registry = prometheus_client::registry::Registry::default();
     cluster.metrics.register(&mut registry);

@@ -11,7 +11,7 @@ use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 use tracing::Level;
 
-use crate::cluster::{Cluster, SECOND, SHUTDOWN, UNINITIALIZED, new_node, node_of};
+use crate::cluster::{Cluster, SECOND, SHUTDOWN, UNINITIALIZED, new_node, node_of, node_patch};
 use crate::instances::{Call, metadata, present};
 
 fn cluster() -> Cluster {
@@ -28,6 +28,15 @@ fn running(cluster: &Cluster, name: &str) {
     cluster.instances.run(name, InstanceMetadata::default());
 }
 
+/// So many Nodes are lost, and their instances gone.
+fn lose(cluster: &Cluster, nodes: usize) {
+    for n in 0..nodes {
+        let name = format!("n{n:02}");
+        cluster.instances.remove(&name);
+        cluster.put(node_of(&name, Some("Unknown")));
+    }
+}
+
 fn powered_off(cluster: &Cluster, name: &str) {
     cluster
         .instances
@@ -38,12 +47,7 @@ fn powered_off(cluster: &Cluster, name: &str) {
 async fn about_to_taint(name: &str) -> Cluster {
     let cluster = cluster();
     powered_off(&cluster, name);
-    cluster.api.faults().inject(
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .times(1),
-    );
+    cluster.inject(node_patch(Effect::Delay(SECOND)).times(1));
     cluster.put(node_of(name, Some("Unknown")));
     cluster.soon("asked", |c| questions(c, name) == 1).await;
     cluster
@@ -60,7 +64,7 @@ async fn nobody_asks_for_a_ready_node() {
     cluster.put(node_of("n1", Some("True")));
     cluster.pass(SECOND * 12).await;
     assert!(cluster.exists("n1"));
-    assert!(cluster.instances.calls().is_empty());
+    assert!(cluster.questions() == 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +74,7 @@ async fn a_node_whose_instance_is_gone_is_deleted_within_six_seconds() {
         cluster.instances.remove("n1");
         cluster.put(node_of("n1", ready));
         let uid = cluster.node("n1")["metadata"]["uid"].clone();
-        let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+        let took = cluster.gone("n1").await;
         assert!(took >= SECOND * 5, "proved twice, five seconds apart: {took:?}");
         cluster.soon("the event", |c| !c.events("n1").is_empty()).await;
         assert_eq!(
@@ -97,7 +101,7 @@ async fn a_lost_node_is_asked_for_at_once() {
     }
     cluster.pass(SECOND * 7).await;
     set_ready(&cluster, "n1", "Unknown");
-    let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    let took = cluster.gone("n1").await;
     assert!(took >= SECOND * 5, "{took:?}");
     assert!(cluster.exists("n2"));
 }
@@ -111,7 +115,7 @@ async fn what_is_proved_only_beside_ready_nodes_takes_no_longer() {
     running(&cluster, "n2");
     cluster.put(node_of("n2", Some("True")));
     cluster.put(node_of("n1", Some("Unknown")));
-    let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    let took = cluster.gone("n1").await;
     assert!(took >= SECOND * 5, "{took:?}");
     assert!(cluster.exists("n2"));
 }
@@ -136,7 +140,7 @@ async fn a_cloud_that_is_silent_holds_up_no_deletion_in_another() {
         cluster.instances.remove(name);
         cluster.put(node);
     }
-    cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    cluster.gone("n1").await;
     assert!(cluster.exists("s2"));
     let of_both = |call: &Call| {
         let mut platforms = call.asked.iter().map(|(name, _)| name.starts_with('s'));
@@ -156,10 +160,7 @@ async fn upstreams_behaviour_is_one_proof_and_no_limit() {
         node_deletion_share: 0.0,
         ..NodeLifecycleSettings::default()
     });
-    for n in 0..20 {
-        cluster.instances.remove(&format!("n{n}"));
-        cluster.put(node_of(&format!("n{n}"), Some("Unknown")));
-    }
+    lose(&cluster, 20);
     cluster
         .soon("all gone", |c| c.api.objects("Node").is_empty())
         .await;
@@ -242,20 +243,19 @@ async fn a_node_that_comes_back_while_the_witnesses_are_asked_for_stays() {
     cluster.pass(SECOND * 60).await;
     assert!(cluster.exists("n1"));
     assert_eq!(cluster.count_events("DeletingNode"), 0);
-    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.writes() == 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_shutdown_taint_of_a_node_does_not_reach_its_successor_of_the_same_name() {
     let cluster = about_to_taint("n1").await;
-    cluster.api.delete("Node", "", "n1");
+    cluster.delete("n1");
     running(&cluster, "n1");
     cluster.put(node_of("n1", Some("Unknown")));
     cluster.pass(SECOND * 30).await;
     assert_eq!(cluster.taints("n1"), Vec::<String>::new());
-    let statuses: Vec<u16> = cluster.node_writes().iter().map(|write| write.status).collect();
     assert_eq!(
-        statuses,
+        cluster.statuses(),
         [409],
         "the write for the old node, and none for the new one"
     );
@@ -267,8 +267,7 @@ async fn a_node_that_becomes_ready_while_it_is_being_tainted_is_not_tainted() {
     set_ready(&cluster, "n1", "True");
     cluster.pass(SECOND * 30).await;
     assert_eq!(cluster.taints("n1"), Vec::<String>::new());
-    let statuses: Vec<u16> = cluster.node_writes().iter().map(|write| write.status).collect();
-    assert_eq!(statuses, [409], "one write, refused, and none after it");
+    assert_eq!(cluster.statuses(), [409], "one write, refused, and none after it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,7 +282,7 @@ async fn ready_nodes_without_a_provider_id_are_no_witnesses_against_the_credenti
         }
         cluster.put(node);
     }
-    cluster.within(SECOND * 6, "gone", |c| !c.exists("n0")).await;
+    cluster.gone("n0").await;
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 0);
 }
 
@@ -317,7 +316,7 @@ async fn an_error_deletes_and_taints_nothing() {
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     cluster.pass(SECOND * 600).await;
     assert!(cluster.exists("n1") && cluster.exists("n2"));
-    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.writes() == 0);
     // Both in one line, and not again while nothing changes.
     assert_eq!(
         log.count("Nothing is known of the instances"),
@@ -351,7 +350,7 @@ async fn power_decides_about_the_taint_and_ready_takes_it_away_without_a_questio
     assert_eq!(taint["effect"], "NoSchedule");
     assert_eq!(taint.get("value").and_then(Value::as_str).unwrap_or_default(), "");
     cluster.pass(SECOND * 30).await;
-    assert_eq!(cluster.node_writes().len(), 1, "written once");
+    assert_eq!(cluster.writes(), 1, "written once");
     let reads = cluster.api.journal().of("get", "nodes").len();
     assert_eq!(reads, 0, "the cached taint is enough");
     let asked = questions(&cluster, "n1");
@@ -386,14 +385,14 @@ async fn a_running_node_that_stays_not_ready_is_asked_for_less_and_less() {
             .take(20)
             .all(|pair| pair[1] - pair[0] <= SECOND * 5)
     );
-    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.writes() == 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_deletion_is_told() {
     let cluster = cluster();
     cluster.instances.remove("n1");
-    cluster.api.faults().inject(
+    cluster.inject(
         Fault::new(Effect::Answer(Status::new(
             403,
             "Forbidden",
@@ -404,7 +403,7 @@ async fn a_refused_deletion_is_told() {
     );
     cluster.put(node_of("n1", Some("Unknown")));
     cluster.pass(SECOND * 120).await;
-    let texts: Vec<String> = cluster.events("n1").into_iter().map(|(text, _)| text).collect();
+    let texts = cluster.texts("n1");
     assert!(
         texts.contains(
             &"Warning DeletingNodeFailed: Failed deleting node n1: nodes \"n1\" is forbidden".to_owned()
@@ -413,7 +412,7 @@ async fn a_refused_deletion_is_told() {
     );
     assert_eq!(cluster.count_events("DeletingNodeFailed"), 1);
     assert_eq!(cluster.count_events("DeletingNode"), 1, "once per node");
-    assert!(cluster.node_writes().len() > 2, "tried again");
+    assert!(cluster.writes() > 2, "tried again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -442,7 +441,7 @@ async fn a_finalizer_that_holds_a_node_makes_no_noise() {
         })
         .await;
     cluster.pass(SECOND * 120).await;
-    assert_eq!(cluster.node_writes().len(), 1);
+    assert_eq!(cluster.writes(), 1);
     assert_eq!(cluster.count_events("DeletingNode"), 1);
     assert_eq!(questions(&cluster, "n1"), 2);
 }
@@ -479,11 +478,7 @@ async fn a_node_that_never_got_an_instance_goes_when_it_is_five_minutes_old() {
 async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
     let cluster = cluster();
     cluster.pass(SECOND * 600).await; // the first window of a leader is another matter
-    for n in 0..50 {
-        let name = format!("n{n:02}");
-        cluster.instances.remove(&name);
-        cluster.put(node_of(&name, Some("Unknown")));
-    }
+    lose(&cluster, 50);
     cluster.pass(SECOND * 30).await;
     assert_eq!(cluster.api.objects("Node").len(), 41);
     assert_eq!(
@@ -509,15 +504,8 @@ async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
 async fn no_more_than_the_share_goes_while_the_answers_to_deletions_are_lost() {
     let cluster = cluster();
     cluster.pass(SECOND * 600).await;
-    cluster
-        .api
-        .faults()
-        .inject(Fault::new(Effect::DropAfter).verb("delete").resource("nodes"));
-    for n in 0..50 {
-        let name = format!("n{n:02}");
-        cluster.instances.remove(&name);
-        cluster.put(node_of(&name, Some("Unknown")));
-    }
+    cluster.inject(Fault::new(Effect::DropAfter).verb("delete").resource("nodes"));
+    lose(&cluster, 50);
     cluster.pass(SECOND * 500).await;
     assert_eq!(cluster.api.objects("Node").len(), 41);
 }
@@ -536,7 +524,7 @@ async fn deletions_that_a_busy_api_server_refuses_use_up_no_share() {
             cluster.put(node_of(&name, Some("Unknown")));
             if n < 3 {
                 let busy = Fault::new(Effect::Answer(status.clone())).verb("delete");
-                cluster.api.faults().inject(busy.resource("nodes").name(&name));
+                cluster.inject(busy.resource("nodes").name(&name));
             }
         }
         cluster.pass(SECOND * 120).await;
@@ -554,11 +542,7 @@ async fn a_new_leader_does_not_begin_with_the_share_anew() {
     for (share, most) in [(0.2, 9), (0.5, 24)] {
         let cluster = Cluster::new().with_lifecycle_loop(settings(share));
         cluster.pass(SECOND * 600).await;
-        for n in 0..50 {
-            let name = format!("n{n:02}");
-            cluster.instances.remove(&name);
-            cluster.put(node_of(&name, Some("Unknown")));
-        }
+        lose(&cluster, 50);
         cluster.pass(SECOND * 30).await;
         assert_eq!(left(&cluster), 50 - most, "{share}");
         let cluster = cluster.after_a_crash().with_lifecycle_loop(settings(share));
@@ -575,10 +559,7 @@ async fn a_new_leader_does_not_begin_with_the_share_anew() {
         );
     }
     let cluster = Cluster::new();
-    for n in 0..50 {
-        cluster.instances.remove(&format!("n{n:02}"));
-        cluster.put(node_of(&format!("n{n:02}"), Some("Unknown")));
-    }
+    lose(&cluster, 50);
     let cluster = cluster.with_lifecycle_loop(settings(0.0));
     cluster.pass(SECOND * 30).await;
     assert_eq!(left(&cluster), 0, "a share of zero is no limit");
@@ -598,7 +579,7 @@ async fn nothing_goes_while_the_credentials_see_no_instance_of_a_ready_node() {
     assert_eq!(cluster.metrics.guard_trips(Guard::NodeDeletionFrozen), 2);
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 2, "one on each");
     assert_eq!(
-        cluster.events("n4")[0].0,
+        cluster.texts("n4")[0],
         "Warning NodeDeletionFrozen: Not deleting node n4: with these credentials the cloud shows none of the instances \
          of the 3 ready nodes either. Check that the credentials are valid and belong to the project of this cluster"
     );
@@ -617,10 +598,10 @@ async fn of_an_instance_that_the_cloud_refuses_to_show_it_is_said_that_nothing_i
     cluster.put(node_of("n1", Some("True")));
     cluster.put(node_of("n2", Some("Unknown")));
     let refused = CloudError::new(ErrorKind::Unauthenticated, "401 Unauthorized");
-    cluster.instances.outage(Some(refused));
+    cluster.outage(Some(refused));
     cluster.pass(SECOND * 60).await;
     assert_eq!(
-        cluster.events("n2")[0].0,
+        cluster.texts("n2")[0],
         "Warning NodeDeletionFrozen: Not deleting node n2: nothing is proved about its instance, and with these credentials \
          the cloud shows none of the instances of the 1 ready nodes either. Check that the credentials are valid and belong \
          to the project of this cluster. The cloud answered: 401 Unauthorized"
@@ -675,7 +656,7 @@ async fn who_puts_the_shutdown_taint_back_is_named_and_met_less_and_less_often()
         cluster.pass(SECOND / 2).await;
     }
     // One at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
-    let writes = cluster.node_writes().len();
+    let writes = cluster.writes();
     assert!((11..=14).contains(&writes), "{writes}");
     assert_eq!(cluster.count_events("ChangedBack"), 1);
 }
@@ -700,7 +681,7 @@ async fn five_hundred_lost_nodes_are_one_question() {
         })
         .await;
     cluster.pass(SECOND * 60).await;
-    let calls = cluster.instances.calls().len();
+    let calls = cluster.questions();
     assert!(calls <= 20, "{calls} questions for 500 nodes in a minute");
 }
 
@@ -742,7 +723,7 @@ async fn a_new_leader_begins_without_a_proof() {
     let cluster = cluster
         .after_a_crash()
         .with_lifecycle_loop(NodeLifecycleSettings::default());
-    let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    let took = cluster.gone("n1").await;
     assert!(took >= SECOND * 5, "{took:?}");
 }
 

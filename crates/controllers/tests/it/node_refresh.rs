@@ -3,13 +3,13 @@
 use bowline_base::log::Log;
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
-use bowline_kube_api::{Effect, Fault, Status};
+use bowline_kube_api::{Effect, Status};
 use serde_json::json;
 use tracing::Level;
 
-use crate::cluster::{Cluster, SECOND, new_node, node_of};
+use crate::cluster::{Cluster, SECOND, new_node, node_of, node_patch};
 use crate::instances::metadata;
-use crate::node::{cluster, cluster_with_pass_every, initialized, provided, with};
+use crate::node::{cluster, cluster_with_pass_every, provided, with};
 
 const TYPE: &str = "node.kubernetes.io/instance-type";
 const TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
@@ -27,7 +27,7 @@ async fn the_periodic_pass_keeps_addresses_true() {
         }),
         "10.1.0.1",
     ));
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     assert_eq!(
         cluster.addresses("n1"),
         ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.1", "Hostname h1"]
@@ -52,9 +52,7 @@ async fn the_periodic_pass_keeps_addresses_true() {
 #[tokio::test(start_paused = true)]
 async fn type_and_zone_follow_the_cloud() {
     let cluster = cluster_with_pass_every(SECOND * 2);
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     cluster.instances.run(
         "n1",
         InstanceMetadata {
@@ -65,9 +63,9 @@ async fn type_and_zone_follow_the_cloud() {
     );
     cluster
         .within(SECOND * 5, "the new type and zone", |c| {
-            c.label("n1", TYPE).as_deref() == Some("flex-8")
-                && c.label("n1", TYPE_BETA).as_deref() == Some("flex-8")
-                && c.label("n1", ZONE).as_deref() == Some("z2")
+            c.is_labelled("n1", TYPE, "flex-8")
+                && c.is_labelled("n1", TYPE_BETA, "flex-8")
+                && c.is_labelled("n1", ZONE, "z2")
         })
         .await;
 }
@@ -87,16 +85,16 @@ async fn further_labels_follow_the_cloud_behind_their_gate_alone() {
         });
         cluster.instances.run("n1", on_host("a"));
         cluster.put(new_node("n1"));
-        initialized(&cluster, "n1").await;
-        assert_eq!(cluster.label("n1", HOST).as_deref(), Some("a"));
+        cluster.initialized("n1").await;
+        assert!(cluster.is_labelled("n1", HOST, "a"));
         cluster.instances.run("n1", on_host("b"));
         cluster.pass(SECOND * 5).await;
-        assert_eq!(cluster.label("n1", HOST).as_deref(), Some(moved));
+        assert!(cluster.is_labelled("n1", HOST, moved));
         cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-        let writes = cluster.node_writes().len();
+        let writes = cluster.writes();
         cluster.pass(SECOND * 5).await;
-        assert_eq!(cluster.label("n1", HOST).as_deref(), Some(moved), "it stays");
-        assert_eq!(cluster.node_writes().len(), writes);
+        assert!(cluster.is_labelled("n1", HOST, moved), "it stays");
+        assert_eq!(cluster.writes(), writes);
     }
 }
 
@@ -104,9 +102,7 @@ async fn further_labels_follow_the_cloud_behind_their_gate_alone() {
 async fn a_node_that_may_not_be_written_to_is_told_of_once() {
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     let cluster = cluster_with_pass_every(SECOND);
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     let larger = |kind: &str| InstanceMetadata {
         instance_type: kind.into(),
         ..metadata(&["10.1.0.1"])
@@ -116,9 +112,7 @@ async fn a_node_that_may_not_be_written_to_is_told_of_once() {
         cluster.api.faults().fail_next(3, "patch", "nodes", forbidden);
         cluster.instances.run("n1", larger(kind));
         cluster
-            .within(SECOND * 10, "the new type", |c| {
-                c.label("n1", TYPE).as_deref() == Some(kind)
-            })
+            .within(SECOND * 10, "the new type", |c| c.is_labelled("n1", TYPE, kind))
             .await;
         assert_eq!(log.count("Failed to refresh a node"), words);
     }
@@ -127,33 +121,27 @@ async fn a_node_that_may_not_be_written_to_is_told_of_once() {
 #[tokio::test(start_paused = true)]
 async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
     cluster
-        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
+        .soon("agreed", |c| c.is_labelled("n1", TYPE_BETA, "mine"))
         .await;
     cluster.edit("n1", |node| {
         node["metadata"]["labels"][TYPE_BETA] = json!("wrong")
     });
     cluster
-        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
+        .soon("agreed", |c| c.is_labelled("n1", TYPE_BETA, "mine"))
         .await;
     cluster.edit("n1", |node| {
         node["metadata"]["labels"].as_object_mut().unwrap().remove(TYPE);
     });
     cluster
-        .soon("agreed", |c| c.label("n1", TYPE).as_deref() == Some("mine"))
+        .soon("agreed", |c| c.is_labelled("n1", TYPE, "mine"))
         .await;
-    assert_eq!(cluster.instances.calls().len(), 1, "no question is needed for it");
+    assert_eq!(cluster.questions(), 1, "no question is needed for it");
     cluster.pass(SECOND * 310).await;
     for key in [TYPE, TYPE_BETA] {
-        assert_eq!(
-            cluster.label("n1", key).as_deref(),
-            Some("flex-4"),
-            "what is true"
-        );
+        assert!(cluster.is_labelled("n1", key, "flex-4"), "what is true");
     }
 }
 
@@ -161,9 +149,7 @@ async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
 async fn both_label_families_agree_though_the_write_conflicts_at_first() {
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     cluster.pass(SECOND).await;
     let conflict = Status::new(409, "Conflict", "the object has been modified");
     let forbidden = Status::new(403, "Forbidden", "no");
@@ -173,9 +159,7 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
         let label = format!("mine-{words}");
         cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!(label));
         cluster
-            .within(SECOND * 10, "agreed", |c| {
-                c.label("n1", TYPE_BETA).as_deref() == Some(&*label)
-            })
+            .within(SECOND * 10, "agreed", |c| c.is_labelled("n1", TYPE_BETA, &*label))
             .await;
         assert_eq!(log.count("Failed to put back the labels"), words);
     }
@@ -184,17 +168,13 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
 #[tokio::test(start_paused = true)]
 async fn both_label_families_agree_no_sooner_than_a_busy_api_server_says() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     cluster.pass(SECOND).await;
     let busy = Status::too_many_requests(20);
     cluster.api.faults().fail_next(1, "patch", "nodes", busy);
     cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
     let waited = cluster
-        .within(SECOND * 30, "agreed", |c| {
-            c.label("n1", TYPE_BETA).as_deref() == Some("mine")
-        })
+        .within(SECOND * 30, "agreed", |c| c.is_labelled("n1", TYPE_BETA, "mine"))
         .await;
     assert!(waited >= SECOND * 20, "{waited:?}");
 }
@@ -206,19 +186,17 @@ async fn nothing_is_written_when_nothing_changes() {
         .instances
         .run("n1", metadata(&["10.1.0.1", "fd00::1", "203.0.113.1"]));
     cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let written = cluster.node_writes().len();
+    cluster.initialized("n1").await;
+    let written = cluster.writes();
     cluster.pass(SECOND * 10).await;
-    assert_eq!(cluster.node_writes().len(), written);
-    assert!(cluster.instances.calls().len() >= 10, "it was looked at");
+    assert_eq!(cluster.writes(), written);
+    assert!(cluster.questions() >= 10, "it was looked at");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
     let cluster = cluster_with_pass_every(SECOND);
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     let before = cluster.node("n1");
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     for answer in [
@@ -235,7 +213,7 @@ async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
     assert_eq!(cluster.node("n1"), before);
     cluster.instances.run("n2", metadata(&["10.1.0.2"]));
     cluster.put(new_node("n2"));
-    initialized(&cluster, "n2").await;
+    cluster.initialized("n2").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,44 +230,38 @@ async fn one_pass_over_many_nodes_is_one_question() {
             (0..200).all(|n| !c.addresses(&format!("n{n}")).is_empty())
         })
         .await;
-    assert_eq!(cluster.instances.calls().len(), 1);
+    assert_eq!(cluster.questions(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_leader_writes_nothing_when_nothing_changed() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     let cluster = cluster.after_a_crash();
     cluster.api.journal().clear();
     let cluster = cluster.with_node_loop(NodeSettings::default());
     cluster.pass(SECOND * 900).await;
     assert!(cluster.api.journal().writes().is_empty());
-    assert!(cluster.instances.calls().len() > 3);
+    assert!(cluster.questions() > 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_answer_about_a_node_is_not_written_to_its_successor_of_the_same_name() {
     let cluster = cluster_with_pass_every(SECOND * 10);
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     cluster.instances.run("n1", metadata(&["10.1.0.99"])); // what the pass is told is the old instance's
     cluster.instances.latency(SECOND);
-    let calls = cluster.instances.calls().len();
+    let calls = cluster.questions();
     cluster
-        .within(SECOND * 11, "the pass asks", |c| {
-            c.instances.calls().len() > calls
-        })
+        .within(SECOND * 11, "the pass asks", |c| c.questions() > calls)
         .await;
-    cluster.api.delete("Node", "", "n1");
+    cluster.delete("n1");
     cluster.put(node_of("n1", Some("True")));
     cluster.instances.run("n1", metadata(&[]));
-    let writes = cluster.node_writes().len();
+    let writes = cluster.writes();
     cluster.pass(SECOND * 5).await;
     assert_eq!(cluster.addresses("n1"), Vec::<String>::new());
-    assert_eq!(cluster.node_writes().len(), writes);
+    assert_eq!(cluster.writes(), writes);
 }
 
 #[tokio::test(start_paused = true)]
@@ -300,7 +272,7 @@ async fn a_node_that_is_ready_without_an_instance_is_told_of_once() {
         cluster.put(with(new_node(name), |node| {
             node["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
         }));
-        initialized(&cluster, name).await;
+        cluster.initialized(name).await;
     }
     let told = |cluster: &Cluster| cluster.count_events("InstanceMissing");
     cluster.instances.remove("n1");
@@ -349,10 +321,8 @@ async fn a_node_that_was_never_labelled_and_has_no_instance_is_told_of_and_fills
 #[tokio::test(start_paused = true)]
 async fn who_changes_addresses_and_labels_back_is_named_and_met_less_and_less_often() {
     let cluster = cluster_with_pass_every(SECOND);
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let before = cluster.node_writes().len();
+    cluster.join("n1").await;
+    let before = cluster.writes();
     for _ in 0..1200 {
         cluster.edit("n1", |node| {
             node["status"]["addresses"] = json!([{"type": "InternalIP", "address": "10.9.9.9"}]);
@@ -363,7 +333,7 @@ async fn who_changes_addresses_and_labels_back_is_named_and_met_less_and_less_of
         cluster.pass(SECOND).await;
     }
     // Of each one at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
-    let writes = cluster.node_writes().len() - before;
+    let writes = cluster.writes() - before;
     assert!((26..=28).contains(&writes), "{writes}");
     assert_eq!(cluster.count_events("ChangedBack"), 2);
 }
@@ -371,14 +341,10 @@ async fn who_changes_addresses_and_labels_back_is_named_and_met_less_and_less_of
 #[tokio::test(start_paused = true)]
 async fn refused_addresses_do_not_keep_labels_from_following_the_cloud() {
     let cluster = cluster_with_pass_every(SECOND * 2);
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     let refused = Status::new(422, "Invalid", "denied by a policy");
-    let refused = Fault::new(Effect::Answer(refused))
-        .verb("patch")
-        .resource("nodes");
-    cluster.api.faults().inject(refused.subresource("status"));
+    let refused = node_patch(Effect::Answer(refused));
+    cluster.inject(refused.subresource("status"));
     let larger = InstanceMetadata {
         instance_type: "flex-8".into(),
         ..metadata(&["10.1.0.9"])
@@ -386,7 +352,7 @@ async fn refused_addresses_do_not_keep_labels_from_following_the_cloud() {
     cluster.instances.run("n1", larger);
     cluster
         .within(SECOND * 3, "the new type", |c| {
-            c.label("n1", TYPE).as_deref() == Some("flex-8")
+            c.is_labelled("n1", TYPE, "flex-8")
         })
         .await;
     cluster.pass(SECOND * 10).await;
@@ -397,9 +363,8 @@ async fn refused_addresses_do_not_keep_labels_from_following_the_cloud() {
 async fn a_node_that_is_removed_is_not_told_of_as_one_without_an_instance() {
     let cluster = cluster_with_pass_every(SECOND * 10);
     for name in ["n1", "n2"] {
-        cluster.instances.run(name, metadata(&["10.1.0.1"]));
-        cluster.put(new_node(name));
-        initialized(&cluster, name).await;
+        cluster.begin(&name);
+        cluster.initialized(name).await;
     }
     cluster.instances.remove("n1");
     cluster.edit("n1", |node| {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
 use crate::instances::metadata;
-use crate::node::{cluster, initialized, with};
+use crate::node::{cluster, with};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -41,8 +41,7 @@ fn blind(cluster: &Cluster, nodes: impl IntoIterator<Item = Value>) {
 }
 
 fn join(cluster: &Cluster) {
-    cluster.instances.run("new", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("new"));
+    cluster.begin("new");
 }
 
 /// The calls in which the new Node was asked for, each with how many Nodes were asked for beside it.
@@ -64,15 +63,13 @@ async fn a_name_is_not_believed_of_a_cloud_that_shows_no_instance_of_the_other_n
     cluster.put(lost("a"));
     cluster.pass(MINUTE * 10).await;
     assert!(!cluster.is_initialized("new"));
-    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.writes() == 0);
     let text = "Warning NodeInitFailed: failed to get instance metadata for node new: the cloud has an instance of this name, but with these credentials it shows none of the instances of the initialised nodes. Check that the credentials belong to the project of this cluster, and leave the nodes as they are until that is known";
-    let events: Vec<String> = cluster.events("new").into_iter().map(|(text, _)| text).collect();
+    let events = cluster.texts("new");
     assert_eq!(events, [text], "once");
     // The right credentials, within the longest distance of two tries.
     cluster.instances.run("b", InstanceMetadata::default());
-    cluster
-        .within(MINUTE + SECOND * 10, "initialised", |c| c.is_initialized("new"))
-        .await;
+    cluster.initialized_within(MINUTE + SECOND * 10, "new").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +119,7 @@ async fn nodes_of_another_cloud_and_a_cloud_that_fails_for_them_say_nothing() {
             cluster.instances.set(name, answer.clone());
         }
         join(&cluster);
-        initialized(&cluster, "new").await;
+        cluster.initialized("new").await;
     }
 }
 
@@ -150,8 +147,8 @@ async fn whom_the_others_hold_back_is_tried_when_one_of_them_goes() {
     let cluster = cluster();
     blind(&cluster, [running("a"), running("b")]);
     cluster.pass(MINUTE * 10).await; // the tries are a minute apart by now
-    cluster.api.delete("Node", "", "a");
-    initialized(&cluster, "new").await;
+    cluster.delete("a");
+    cluster.initialized("new").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +158,7 @@ async fn upstreams_behaviour_believes_every_name() {
         ..NodeSettings::default()
     });
     blind(&cluster, [running("a"), running("b")]);
-    initialized(&cluster, "new").await;
+    cluster.initialized("new").await;
     assert_eq!(cluster.instances.asked("a", Purpose::CredentialCheck), []);
 }
 
@@ -176,7 +173,7 @@ async fn ten_are_asked_for_in_the_same_call_and_all_only_if_none_of_them_is_seen
         }
         cluster.instances.run(&name(seen), InstanceMetadata::default());
         join(&cluster);
-        initialized(&cluster, "new").await;
+        cluster.initialized("new").await;
         assert_eq!(questions(&cluster), calls, "n{seen:02} is seen");
     }
 }
@@ -204,6 +201,6 @@ async fn an_instance_and_what_speaks_for_it_come_from_one_listing() {
         ..metadata(&["10.1.0.1"])
     };
     cluster.instances.run("new", right);
-    initialized(&cluster, "new").await;
+    cluster.initialized("new").await;
     assert_eq!(cluster.node("new")["spec"]["providerID"], "fake://right");
 }

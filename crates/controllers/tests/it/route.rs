@@ -12,6 +12,7 @@ use bowline_controllers::Controller as _;
 use bowline_controllers::route::{RouteSettings, RouteTiming};
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::cluster::{Cluster, SECOND};
 use crate::route_table::RouteTable;
@@ -76,8 +77,21 @@ fn syncs(cluster: &Cluster) -> u64 {
     values.map(|(_, value)| value.parse::<u64>().unwrap()).sum()
 }
 
-fn delete_node(cluster: &Cluster, name: &str) {
-    assert!(cluster.api.delete("Node", "", name));
+/// Waits until a Node has its routes. Gives the time it took.
+async fn routed(cluster: &Cluster, name: &str) -> Duration {
+    cluster.within(WITHIN, "routed", |c| is_routed(c, name)).await
+}
+
+async fn not_routed(cluster: &Cluster, name: &str) {
+    cluster
+        .within(WITHIN, "not routed", |c| is_not_routed(c, name))
+        .await;
+}
+
+/// The Node `n1`, with its route.
+async fn put_routed(cluster: &Cluster) {
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    routed(cluster, "n1").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +99,7 @@ async fn a_pod_network_gets_its_route_and_the_node_its_condition() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let (cluster, table) = start(timing);
         cluster.put(node("n1", &["10.200.1.0/24"]));
-        let took = cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        let took = routed(&cluster, "n1").await;
         assert!(took <= SECOND * 3, "at once, not at the next period: {took:?}");
         let uid = cluster.node("n1")["metadata"]["uid"].as_str().unwrap().to_owned();
         assert_eq!(
@@ -107,9 +121,7 @@ async fn a_route_that_cannot_be_made_shows_on_the_node_until_it_can() {
         let (cluster, table) = start(timing);
         table.fail("create", Some(CloudError::other("quota exceeded")));
         cluster.put(node("n1", &["10.200.1.0/24"]));
-        cluster
-            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-            .await;
+        not_routed(&cluster, "n1").await;
         let uid = cluster.node("n1")["metadata"]["uid"].as_str().unwrap().to_owned();
         cluster.pass(SECOND * 300).await;
         let events = cluster.events("n1");
@@ -123,7 +135,7 @@ async fn a_route_that_cannot_be_made_shows_on_the_node_until_it_can() {
             )],
             "said once, in the words of upstream"
         );
-        assert_eq!(cluster.node_writes().len(), 1);
+        assert_eq!(cluster.writes(), 1);
         let tries = table.calls("create").len();
         assert!((6..=40).contains(&tries), "{tries}");
         table.fail("create", None);
@@ -149,9 +161,7 @@ async fn a_node_that_joins_is_waited_for_until_it_has_an_address() {
         let (cluster, table) = start(timing);
         table.fail("create", Some(CloudError::other("no address found for host")));
         cluster.put(joining("n1", "10.200.1.0/24"));
-        cluster
-            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-            .await;
+        not_routed(&cluster, "n1").await;
         cluster.pass(SECOND * 60).await;
         assert!(cluster.events("n1").is_empty() && table.calls("create").is_empty());
         table.fail("create", None);
@@ -167,7 +177,7 @@ async fn a_node_that_joins_is_waited_for_until_it_has_an_address() {
         cluster.pass(SECOND * 20).await;
         assert!(table.calls("create").is_empty());
         addresses(&["fd00:1::1", "10.1.0.1"]);
-        cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        routed(&cluster, "n1").await;
         assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
         assert!(cluster.events("n1").is_empty());
     }
@@ -193,8 +203,7 @@ async fn a_node_that_stays_without_an_address_is_told_after_two_minutes() {
 #[tokio::test(start_paused = true)]
 async fn a_route_deleted_by_hand_is_made_again() {
     let (cluster, table) = start(PERIODIC);
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    put_routed(&cluster).await;
     table.forget("r-n1-10.200.1.0/24");
     assert!(table.routes().is_empty());
     cluster
@@ -208,12 +217,10 @@ async fn a_node_without_pod_network_and_routes_is_left_alone() {
     cluster.put(node("n1", &[]));
     cluster.pass(SECOND * 30).await;
     assert_eq!(condition(&cluster, "n1"), None);
-    assert!(table.writes().is_empty() && cluster.node_writes().is_empty());
+    assert!(table.writes().is_empty() && cluster.writes() == 0);
 
     table.put("n1", "192.168.1.0/24", false);
-    cluster
-        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-        .await;
+    not_routed(&cluster, "n1").await;
     assert!(table.writes().is_empty());
 
     cluster.edit("n1", |node| {
@@ -227,12 +234,10 @@ async fn both_pod_networks_must_have_their_route() {
     let (cluster, table) = start(PERIODIC);
     table.fail("fd00:", Some(CloudError::transient("bad gateway")));
     cluster.put(node("n1", &["10.200.1.0/24", "fd00:0:0:1::/64"]));
-    cluster
-        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-        .await;
+    not_routed(&cluster, "n1").await;
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
     table.fail("fd00:", None);
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    routed(&cluster, "n1").await;
     assert_eq!(table.routes(), ["n1 10.200.1.0/24", "n1 fd00:0:0:1::/64"]);
     let hints: std::collections::BTreeSet<String> = table
         .calls("create")
@@ -314,7 +319,7 @@ async fn calls_are_bounded_and_each_node_is_told_when_its_own_route_is_there() {
 async fn a_pod_network_with_host_bits_keeps_its_route() {
     let (cluster, table) = start(PERIODIC);
     cluster.put(node("n1", &["10.200.1.2/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    routed(&cluster, "n1").await;
     cluster.pass(SECOND * 60).await;
     assert_eq!(table.writes().len(), 1, "{:?}", table.writes());
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
@@ -347,7 +352,7 @@ async fn what_is_wished_for_together_goes_with_one_call_where_the_cloud_takes_th
     assert_eq!(cluster.events("n07").len(), 1);
     assert_eq!(cluster.events("n08").len(), 0);
     table.fail(" n07 ", None);
-    cluster.within(WITHIN, "the last", |c| is_routed(c, "n07")).await;
+    routed(&cluster, "n07").await;
     assert_eq!(table.most_in_flight(), 1);
     assert_eq!(table.routes().len(), 100);
 }

@@ -21,7 +21,8 @@ use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{CloudError, ErrorKind, IpMode};
 use bowline_controllers::service::COMPONENT;
 use serde_json::json;
-use world::World;
+use tokio::time::Instant;
+use world::{MADE, World};
 
 /// One edit of a Service, with its name.
 type Edit = (&'static str, fn(&mut serde_json::Value));
@@ -32,17 +33,12 @@ fn seconds(seconds: u64) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_service_gets_finalizer_balancer_status_and_two_events() {
-    let world = World::running(&["a", "b"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    let (world, uid) = World::serving(&["a", "b"]).await;
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
     assert_eq!(world.address("web").as_deref(), Some("198.51.100.7"));
     assert!(world.has_finalizer("web"));
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
-    assert_eq!(world.cloud.calls("create").len(), 1);
+    assert_eq!(world.reasons("web"), MADE);
+    assert_eq!(world.calls("create"), 1);
     let patches = world.api.journal().of("patch", "services");
     let parts: Vec<&str> = patches.iter().map(|it| it.subresource.as_str()).collect();
     // The finalizer, by the status as upstream does it; the cloud's annotation; the address.
@@ -52,10 +48,8 @@ async fn a_new_service_gets_finalizer_balancer_status_and_two_events() {
 #[tokio::test(start_paused = true)]
 async fn the_provider_is_told_how_each_reconcile_ended_and_how_long_it_took() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".into(), seconds(3));
-        cloud.write_errors.push_back(CloudError::transient("bad gateway"));
-    });
+    world.slow("web", seconds(3));
+    world.fail(1, CloudError::transient("bad gateway"));
     world.add_service("web");
     world.settled("web").await;
     let ended = || std::mem::take(&mut world.cloud.state.lock().unwrap().reconciled);
@@ -64,10 +58,8 @@ async fn the_provider_is_told_how_each_reconcile_ended_and_how_long_it_took() {
         [("ensure", 3, true), ("ensure", 6, false)],
         "a second write sets the nodes"
     );
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    world.delete("web");
+    world.gone("web").await;
     world.pass(seconds(1)).await;
     assert_eq!(ended(), [("delete", 3, false)]);
 }
@@ -75,7 +67,7 @@ async fn the_provider_is_told_how_each_reconcile_ended_and_how_long_it_took() {
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_that_waits_for_the_cloud_is_one_from_its_first_sync_to_its_last() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.busy_looks = 3);
+    world.set(|cloud| cloud.busy_looks = 3);
     world.add_service("web");
     world.settled("web").await;
     let ended = std::mem::take(&mut world.cloud.state.lock().unwrap().reconciled);
@@ -89,24 +81,16 @@ async fn a_reconcile_that_waits_for_the_cloud_is_one_from_its_first_sync_to_its_
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_is_there_before_the_first_write_to_the_cloud() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".into(), seconds(5));
-    });
+    world.slow("web", seconds(5));
     world.add_service("web");
-    world
-        .until("the balancer is being created", |w| {
-            !w.cloud.calls("create").is_empty()
-        })
-        .await;
+    world.called("create").await;
     assert!(world.has_finalizer("web"));
     assert_eq!(world.address("web"), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_nodes_a_warning_is_given_and_the_balancer_made_all_the_same() {
-    let world = World::running(&[]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&[]).await;
     assert_eq!(
         world.reasons("web"),
         [
@@ -115,21 +99,16 @@ async fn without_nodes_a_warning_is_given_and_the_balancer_made_all_the_same() {
             "EnsuredLoadBalancer"
         ]
     );
-    assert_eq!(world.cloud.calls("create").len(), 1);
+    assert_eq!(world.calls("create"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn our_own_annotation_leads_to_no_cloud_call() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let calls = world.cloud.calls("").len();
+    let (world, _) = World::serving(&["a"]).await;
+    let calls = world.calls("");
     world.pass(seconds(60)).await;
-    assert_eq!(world.cloud.calls("").len(), calls);
-    assert_eq!(
-        world.service("web").unwrap()["metadata"]["annotations"][cloud::MARK],
-        "yes"
-    );
+    assert_eq!(world.calls(""), calls);
+    assert_eq!(world.annotation("web", cloud::MARK), "yes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,10 +119,7 @@ async fn our_own_annotation_may_be_seen_before_it_is_answered() {
     world.add_service("web");
     world.settled("web").await;
     world.pass(seconds(5)).await;
-    assert_eq!(
-        world.service("web").unwrap()["metadata"]["annotations"][cloud::MARK],
-        "yes"
-    );
+    assert_eq!(world.annotation("web", cloud::MARK), "yes");
     let counts: Vec<_> = world
         .api
         .objects("Event")
@@ -156,10 +132,8 @@ async fn our_own_annotation_may_be_seen_before_it_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let reads = || world.cloud.calls("read").len();
+    let (world, _) = World::serving(&["a"]).await;
+    let reads = || world.calls("read");
     let changes: [Edit; 4] = [
         ("labels", |s| s["metadata"]["labels"]["x"] = json!("y")),
         ("selector", |s| s["spec"]["selector"]["x"] = json!("y")),
@@ -214,26 +188,12 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
 #[tokio::test(start_paused = true)]
 async fn a_failing_cloud_is_tried_again_by_upstreams_schedule() {
     let world = World::running(&["a"]).await;
-    world
-        .cloud
-        .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("quota"); 4]));
+    world.fail(4, CloudError::other("quota"));
     world.add_service("web");
-    world
-        .until("the fourth try", |w| w.cloud.calls("create").len() == 4)
-        .await;
-    let times: Vec<u64> = world
-        .cloud
-        .calls("create")
-        .iter()
-        .map(|(at, _)| at.as_secs())
-        .collect();
+    world.until("the fourth try", |w| w.calls("create") == 4).await;
+    let times = world.seconds_of("create");
     assert_eq!(times, [0, 5, 15, 35]);
-    let begun = world
-        .api
-        .objects("Event")
-        .into_iter()
-        .find(|e| e["reason"] == "EnsuringLoadBalancer")
-        .unwrap();
+    let begun = world.event("EnsuringLoadBalancer");
     assert_eq!(
         begun["count"], 1,
         "one change is announced once, however often it is tried"
@@ -251,17 +211,10 @@ async fn a_failing_cloud_is_tried_again_by_upstreams_schedule() {
 async fn a_stated_delay_is_kept_and_does_not_grow() {
     let world = World::running(&["a"]).await;
     let throttled = CloudError::new(ErrorKind::Throttled { after: seconds(3) }, "busy");
-    world
-        .cloud
-        .set(|cloud| cloud.write_errors.extend(vec![throttled; 3]));
+    world.fail(3, throttled);
     world.add_service("web");
     world.settled("web").await;
-    let times: Vec<u64> = world
-        .cloud
-        .calls("create")
-        .iter()
-        .map(|(at, _)| at.as_secs())
-        .collect();
+    let times = world.seconds_of("create");
     assert_eq!(times, [0, 3, 6, 9]);
 }
 
@@ -272,29 +225,25 @@ async fn a_service_that_is_handled_elsewhere_is_left_in_silence() {
         ErrorKind::ImplementedElsewhere,
         "implemented by alternate to cloud provider",
     );
-    world
-        .cloud
-        .set(|cloud| cloud.read_errors.extend(vec![elsewhere; 2]));
+    world.set(|cloud| cloud.read_errors.extend(vec![elsewhere; 2]));
     world.add_service("web");
     world.pass(seconds(60)).await;
     assert_eq!(world.reasons("web"), ["EnsuringLoadBalancer"]);
     assert!(world.has_finalizer("web"));
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(2)).await;
     assert!(world.service("web").is_none(), "our finalizer keeps nobody");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_writes_nothing_and_says_nothing() {
-    let mut world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (mut world, _) = World::serving(&["a"]).await;
     world.stop().await;
     let (events, version) = (
         world.events("web"),
         world.service("web").unwrap()["metadata"]["resourceVersion"].clone(),
     );
-    let writes = world.cloud.calls("set-nodes").len() + world.cloud.calls("create").len();
+    let writes = world.calls("set-nodes") + world.calls("create");
     world.api.journal().clear();
     world.start();
     world.pass(seconds(60)).await;
@@ -303,10 +252,7 @@ async fn a_restart_writes_nothing_and_says_nothing() {
         world.service("web").unwrap()["metadata"]["resourceVersion"],
         version
     );
-    assert_eq!(
-        world.cloud.calls("set-nodes").len() + world.cloud.calls("create").len(),
-        writes
-    );
+    assert_eq!(world.calls("set-nodes") + world.calls("create"), writes);
     assert!(
         world.api.journal().writes().is_empty(),
         "{:?}",
@@ -327,55 +273,44 @@ async fn a_new_service_does_not_wait_for_the_old_ones_that_a_new_leader_looks_at
         .await;
     world.pass(seconds(2)).await;
     world.stop().await;
-    let writes = world.cloud.calls("create").len() + world.cloud.calls("set-nodes").len();
-    world.cloud.set(|cloud| cloud.read_time = seconds(1));
+    let writes = world.calls("create") + world.calls("set-nodes");
+    world.set(|cloud| cloud.read_time = seconds(1));
     world.start();
     world.add_service("new");
-    let begun = tokio::time::Instant::now();
-    world
-        .until("the new one has its address", |w| w.address("new").is_some())
-        .await;
+    let begun = Instant::now();
+    world.addressed("new").await;
     assert!(begun.elapsed() < seconds(5), "{:?}", begun.elapsed());
     world.pass(seconds(300)).await;
-    let now = world.cloud.calls("create").len() + world.cloud.calls("set-nodes").len();
+    let now = world.calls("create") + world.calls("set-nodes");
     assert_eq!(now, writes + 2, "nothing is written for the old ones");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_cloud_is_waited_for_without_events_and_with_one_full_read() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.busy_looks = 5);
+    world.set(|cloud| cloud.busy_looks = 5);
     world.add_service("web");
     world.settled("web").await;
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
-    assert_eq!(world.cloud.calls("poll").len(), 5);
-    assert_eq!(
-        world.cloud.calls("read").len(),
-        2,
-        "one at the beginning, one at the end"
-    );
+    assert_eq!(world.reasons("web"), MADE);
+    assert_eq!(world.calls("poll"), 5);
+    assert_eq!(world.calls("read"), 2, "one at the beginning, one at the end");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_during_a_wait_is_served_with_the_wait_and_announced() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.busy_looks = 20);
+    world.set(|cloud| cloud.busy_looks = 20);
     world.add_service("web");
-    world.until("waiting", |w| w.cloud.calls("poll").len() == 2).await;
+    world.until("waiting", |w| w.calls("poll") == 2).await;
     world.annotate("web", "x", "y");
     world.settled("web").await;
-    assert_eq!(world.cloud.calls("create").len(), 1);
+    assert_eq!(world.calls("create"), 1);
     assert_eq!(world.reasons("web").last().unwrap(), "EnsuredLoadBalancer");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_address_without_mode_is_not_written_again() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     world.api.journal().clear();
     world.annotate("web", "x", "y");
     world.pass(seconds(5)).await;
@@ -384,7 +319,7 @@ async fn an_address_without_mode_is_not_written_again() {
         .journal()
         .matching(|e| e.verb == "patch" && e.subresource == "status");
     assert!(patches.is_empty(), "{patches:?}");
-    world.cloud.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
+    world.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
     world.annotate("web", "x", "z");
     world
         .until("the mode is published", |w| {
@@ -402,7 +337,7 @@ async fn a_spec_that_does_not_parse_costs_no_call_and_is_said_once() {
         "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
     }));
     world.pass(seconds(100)).await;
-    assert!(world.cloud.calls("").is_empty() && !world.has_finalizer("web"));
+    assert!(world.calls("") == 0 && !world.has_finalizer("web"));
     let failed: Vec<_> = world
         .events("web")
         .into_iter()
@@ -413,12 +348,7 @@ async fn a_spec_that_does_not_parse_costs_no_call_and_is_said_once() {
         failed[0].1,
         "Error syncing load balancer: failed to ensure load balancer: cloud.example/broken is not a number"
     );
-    let said = world
-        .api
-        .objects("Event")
-        .into_iter()
-        .find(|e| e["reason"] == "SyncLoadBalancerFailed")
-        .unwrap();
+    let said = world.event("SyncLoadBalancerFailed");
     assert_eq!(said["count"], 1);
     world.edit("web", |s| s["metadata"]["annotations"] = json!({}));
     world.settled("web").await;
@@ -427,19 +357,19 @@ async fn a_spec_that_does_not_parse_costs_no_call_and_is_said_once() {
 #[tokio::test(start_paused = true)]
 async fn a_balancer_of_which_a_part_is_refused_is_published_and_follows_its_nodes() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.refuses_a_part = true);
+    world.set(|cloud| cloud.refuses_a_part = true);
     let uid = world.add_service("web");
     world
         .until("the refusal is said", |w| {
-            w.reasons("web").contains(&"SyncLoadBalancerFailed".to_owned())
+            w.is_told("web", "SyncLoadBalancerFailed")
         })
         .await;
     assert_eq!(world.address("web").as_deref(), Some("198.51.100.7"));
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a"]);
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
     world.add_node("b");
     world.pass(seconds(5)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
     // The same refusal at each try is no news.
     let count = |reason: &str| world.reasons("web").iter().filter(|it| *it == reason).count();
     assert_eq!(count("SyncLoadBalancerFailed"), 1);
@@ -448,11 +378,9 @@ async fn a_balancer_of_which_a_part_is_refused_is_published_and_follows_its_node
 
 #[tokio::test(start_paused = true)]
 async fn what_is_served_and_refused_follows_its_nodes_after_a_restart_too() {
-    let mut world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (mut world, uid) = World::serving(&["a"]).await;
     world.stop().await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.refuses_a_part = true;
         cloud.refuses_silently = true;
     });
@@ -460,15 +388,13 @@ async fn what_is_served_and_refused_follows_its_nodes_after_a_restart_too() {
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
     world.add_node("b");
     world.pass(seconds(5)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_note_becomes_one_event_as_long_as_it_holds() {
     let world = World::running(&["a"]).await;
-    world
-        .cloud
-        .set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
+    world.set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
     world.add_service("web");
     world.settled("web").await;
     world.annotate("web", "x", "y");
@@ -481,14 +407,7 @@ async fn a_note_becomes_one_event_as_long_as_it_holds() {
             .count(),
         1
     );
-    let said = |reason| {
-        world
-            .api
-            .objects("Event")
-            .into_iter()
-            .find(|e| e["reason"] == reason)
-            .unwrap()
-    };
+    let said = |reason| world.event(reason);
     assert_eq!(said("NoValidNodes")["count"], 1);
     // A provider may note things in a name of its own.
     assert_eq!(said("NoValidNodes")["source"]["component"], "cloud-provider-test");
@@ -498,18 +417,14 @@ async fn a_note_becomes_one_event_as_long_as_it_holds() {
 #[tokio::test(start_paused = true)]
 async fn a_note_of_the_last_plan_only_is_not_raised_again_when_nodes_change() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.note = Some(Note::warning("FloatingIPSkipped", "the address is IPv6"));
         cloud.notes_at_the_end = true;
     });
     let uid = world.add_service("web");
     world.settled("web").await;
     world.add_node("b");
-    world
-        .until("the node is balanced over", |w| {
-            w.cloud.balancer(&uid).unwrap() == ["a", "b"]
-        })
-        .await;
+    world.leads_to(&uid, &["a", "b"]).await;
     world.pass(seconds(5)).await;
     let said = |world: &World| {
         let reasons = world.reasons("web");
@@ -527,9 +442,7 @@ async fn a_note_of_the_last_plan_only_is_not_raised_again_when_nodes_change() {
 #[tokio::test(start_paused = true)]
 async fn a_note_that_held_before_a_restart_is_not_raised_again() {
     let mut world = World::running(&["a"]).await;
-    world
-        .cloud
-        .set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
+    world.set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
     world.add_service("web");
     world.settled("web").await;
     world.stop().await;
@@ -541,9 +454,7 @@ async fn a_note_that_held_before_a_restart_is_not_raised_again() {
         "{:?}",
         world.api.journal().writes()
     );
-    world
-        .cloud
-        .set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node at all")));
+    world.set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node at all")));
     world
         .until("the new text is raised", |w| {
             w.events("web").iter().any(|(_, text)| text == "no node at all")
@@ -553,12 +464,10 @@ async fn a_note_that_held_before_a_restart_is_not_raised_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_note_that_nobody_can_have_raised_before_is_raised_at_a_start_and_again_while_it_holds() {
-    let mut world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (mut world, _) = World::serving(&["a"]).await;
     world.stop().await;
     let note = Note::warning("RouterConfigBroken", "a list with commas").even_at_start();
-    world.cloud.set(|cloud| cloud.note = Some(note));
+    world.set(|cloud| cloud.note = Some(note));
     world.api.journal().clear();
     world.start();
     world
@@ -581,23 +490,15 @@ async fn a_note_that_nobody_can_have_raised_before_is_raised_at_a_start_and_agai
 
 #[tokio::test(start_paused = true)]
 async fn what_is_changed_by_hand_in_the_cloud_is_repaired_by_the_periodic_check() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world
-        .cloud
-        .set(|cloud| cloud.balancers.get_mut(&uid).unwrap().push("intruder".into()));
-    world
-        .until("repaired", |w| w.cloud.balancer(&uid).unwrap() == ["a"])
-        .await;
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| cloud.balancers.get_mut(&uid).unwrap().push("intruder".into()));
+    world.leads_to(&uid, &["a"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_time_from_a_change_to_a_settled_balancer_is_measured_once_for_each_change() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".into(), seconds(2));
-    });
+    world.slow("web", seconds(2));
     world.add_service("web");
     world.settled("web").await;
     let line = |name: &str| {
@@ -631,7 +532,7 @@ async fn the_time_from_a_change_to_a_settled_balancer_is_measured_once_for_each_
 async fn many_new_services_are_made_in_turns_and_none_waits_long_behind_a_slow_cloud() {
     let world = World::running(&["a"]).await;
     let names: Vec<String> = (0..140).map(|number| format!("s{number}")).collect();
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         let slow = |name: &String| (name.clone(), seconds(600));
         cloud.write_time = names.iter().map(slow).collect();
     });
@@ -639,9 +540,9 @@ async fn many_new_services_are_made_in_turns_and_none_waits_long_behind_a_slow_c
         world.add_service(name);
     }
     world.pass(seconds(2)).await;
-    assert_eq!(world.cloud.calls("create").len(), 128);
+    assert_eq!(world.calls("create"), 128);
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.calls("create").len(), 140);
+    assert_eq!(world.calls("create"), 140);
 }
 
 /// As where the login is refused: every look fails, and the program may be restarted meanwhile.
@@ -652,9 +553,7 @@ async fn a_change_is_announced_once_however_long_the_cloud_answers_nothing() {
         CloudError::transient("bad gateway"),
     ] {
         let mut world = World::running(&["a"]).await;
-        world
-            .cloud
-            .set(|cloud| cloud.read_errors.extend(vec![error; 1_000]));
+        world.set(|cloud| cloud.read_errors.extend(vec![error; 1_000]));
         world.add_service("web");
         world.pass(seconds(1_500)).await;
         world.add_node("b");
@@ -671,7 +570,7 @@ async fn a_change_is_announced_once_however_long_the_cloud_answers_nothing() {
             world.pass(seconds(120)).await;
         }
         assert_eq!(announced(&world), 1);
-        world.cloud.set(|cloud| cloud.read_errors.clear());
+        world.set(|cloud| cloud.read_errors.clear());
         world.settled("web").await;
         assert_eq!(
             world.reasons("web").last().map(String::as_str),

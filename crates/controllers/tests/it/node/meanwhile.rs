@@ -7,13 +7,9 @@ async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change
     let cluster = cluster();
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.instances.latency(SECOND);
-    cluster.api.faults().inject(
+    cluster.inject(
         // The taint patch is late, and somebody adds a taint before it arrives.
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .subresource("")
-            .times(1),
+        node_patch(Effect::Delay(SECOND)).subresource("").times(1),
     );
     cluster.put(new_node("n1"));
     cluster
@@ -23,7 +19,7 @@ async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change
         let taints = node["spec"]["taints"].as_array_mut().unwrap();
         taints.push(json!({"key": "late", "effect": "NoExecute"}));
     });
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     assert_eq!(cluster.taints("n1"), ["late"]);
     let conflicts = cluster
         .node_writes()
@@ -31,11 +27,7 @@ async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change
         .filter(|write| write.status == 409)
         .count();
     assert_eq!(conflicts, 1);
-    assert_eq!(
-        cluster.instances.asked("n1", Purpose::Metadata).len(),
-        1,
-        "no second question"
-    );
+    assert_eq!(cluster.asked("n1"), 1, "no second question");
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,7 +36,7 @@ async fn a_node_that_is_tainted_anew_while_the_watch_is_away_is_initialised_agai
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.instances.latency(SECOND);
     cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     cluster.pass(SECOND * 5).await;
     // But for the taint, the Node is already as it will be.
     let taint = |cluster: &Cluster| {
@@ -52,43 +44,35 @@ async fn a_node_that_is_tainted_anew_while_the_watch_is_away_is_initialised_agai
         cluster.edit("n1", |node| node["spec"]["taints"] = taints);
     };
     taint(&cluster);
-    cluster
-        .soon("asked", |c| c.instances.asked("n1", Purpose::Metadata).len() == 2)
-        .await;
+    cluster.soon("asked", |c| c.asked("n1") == 2).await;
     // The watch sees neither how the taint goes nor how it comes back, only the Node as it is then.
     for verb in ["list", "watch"] {
         let away = Fault::new(Effect::Delay(SECOND * 20))
             .verb(verb)
             .resource("nodes");
-        cluster.api.faults().inject(away.times(1));
+        cluster.inject(away.times(1));
     }
     cluster.api.close_watches();
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     taint(&cluster);
     cluster.api.compact();
     cluster.pass(SECOND * 60).await;
     assert_eq!(cluster.taints("n1"), Vec::<String>::new());
-    assert_eq!(cluster.instances.asked("n1", Purpose::Metadata).len(), 3);
+    assert_eq!(cluster.asked("n1"), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_taint_that_somebody_adds_before_the_addresses_arrive_is_kept() {
     let cluster = cluster();
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.api.faults().inject(
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .subresource("status")
-            .times(1),
-    );
+    cluster.inject(node_patch(Effect::Delay(SECOND)).subresource("status").times(1));
     cluster.put(new_node("n1"));
-    cluster.soon("asked", |c| !c.instances.calls().is_empty()).await;
+    cluster.soon("asked", |c| c.questions() > 0).await;
     cluster.edit("n1", |node| {
         let taints = node["spec"]["taints"].as_array_mut().unwrap();
         taints.push(json!({"key": "late", "effect": "NoExecute"}));
     });
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     assert_eq!(cluster.taints("n1"), ["late"]);
 }
 
@@ -98,26 +82,20 @@ async fn a_node_that_comes_anew_under_the_same_name_is_not_written_to_by_the_old
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.instances.latency(SECOND);
     cluster.put(new_node("n1"));
-    cluster.soon("asked", |c| c.instances.calls().len() == 1).await;
-    cluster.api.delete("Node", "", "n1");
+    cluster.soon("asked", |c| c.questions() == 1).await;
+    cluster.delete("n1");
     cluster.put(new_node("n1"));
     cluster.pass(SECOND).await;
-    assert!(cluster.node_writes().is_empty());
-    initialized(&cluster, "n1").await;
-    assert_eq!(cluster.instances.asked("n1", Purpose::Metadata).len(), 2);
+    assert!(cluster.writes() == 0);
+    cluster.initialized("n1").await;
+    assert_eq!(cluster.asked("n1"), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn stopped_between_its_two_writes_the_next_run_finishes_and_repeats_none() {
     let cluster = cluster();
     cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.api.faults().inject(
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .subresource("")
-            .times(1),
-    );
+    cluster.inject(node_patch(Effect::Delay(SECOND)).subresource("").times(1));
     cluster.put(new_node("n1"));
     cluster
         .soon("the addresses", |c| !c.addresses("n1").is_empty())
@@ -126,7 +104,7 @@ async fn stopped_between_its_two_writes_the_next_run_finishes_and_repeats_none()
     cluster.pass(SECOND * 2).await;
     assert!(!cluster.is_initialized("n1"), "the second write was never made");
     let cluster = cluster.with_node_loop(NodeSettings::default());
-    initialized(&cluster, "n1").await;
+    cluster.initialized("n1").await;
     let of_addresses = cluster
         .api
         .journal()
@@ -139,19 +117,13 @@ async fn an_answer_that_is_lost_is_no_failure() {
     for subresource in ["status", ""] {
         let cluster = cluster();
         cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-        cluster.api.faults().inject(
-            Fault::new(Effect::DropAfter)
-                .verb("patch")
-                .resource("nodes")
-                .subresource(subresource)
-                .times(1),
-        );
+        cluster.inject(node_patch(Effect::DropAfter).subresource(subresource).times(1));
         cluster.put(new_node("n1"));
-        initialized(&cluster, "n1").await;
+        cluster.initialized("n1").await;
         cluster.soon("the event", |c| c.count_events("Synced") == 1).await;
         cluster.pass(SECOND * 10).await;
         assert_eq!(cluster.count_events("NodeInitFailed"), 0);
-        assert_eq!(cluster.instances.calls().len(), 1, "{subresource:?}");
+        assert_eq!(cluster.questions(), 1, "{subresource:?}");
     }
 }
 
@@ -161,8 +133,7 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
     cluster.slow_writes();
     for n in 0..350 {
         let name = format!("n{n:03}");
-        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
-        cluster.put(new_node(&name));
+        cluster.begin(&name);
         let mut labelled = node_of(&format!("l{n:03}"), Some("True"));
         labelled["metadata"]["labels"] = json!({"failure-domain.beta.kubernetes.io/zone": "z1"});
         cluster.put(labelled);
@@ -181,15 +152,14 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
 #[tokio::test(start_paused = true)]
 async fn many_nodes_whose_writes_hang_do_not_look_stuck() {
     let cluster = Cluster::new();
-    let hangs = Fault::new(Effect::Silence).verb("patch").resource("nodes");
-    cluster.api.faults().inject(hangs);
+    let hangs = node_patch(Effect::Silence);
+    cluster.inject(hangs);
     for n in 0..40 {
         let name = format!("n{n:02}");
-        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
-        cluster.put(new_node(&name));
+        cluster.begin(&name);
     }
     let cluster = cluster.with_node_loop(NodeSettings::default());
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     cluster.without_a_stall(|_| begun.elapsed() > SECOND * 3600).await;
 }
 
@@ -199,14 +169,12 @@ async fn nothing_is_said_or_kept_of_a_node_that_goes_while_its_cloud_is_asked() 
         let cluster = cluster();
         cluster.instances.run("n1", metadata(&["10.1.0.1"]));
         cluster.instances.latency(SECOND * 5);
-        cluster.instances.outage(outage);
+        cluster.outage(outage);
         cluster.put(new_node("n1"));
-        cluster
-            .soon("asked", |c| c.instances.asked("n1", Purpose::Metadata).len() == 1)
-            .await;
-        assert!(cluster.api.delete("Node", "", "n1"));
+        cluster.soon("asked", |c| c.asked("n1") == 1).await;
+        cluster.delete("n1");
         cluster.pass(SECOND * 600).await;
-        assert_eq!(cluster.instances.asked("n1", Purpose::Metadata).len(), 1);
+        assert_eq!(cluster.asked("n1"), 1);
         assert!(cluster.events("n1").is_empty(), "{:?}", cluster.events("n1"));
     }
 }

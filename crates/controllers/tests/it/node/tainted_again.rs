@@ -5,28 +5,20 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_tainted_again_is_initialised_again_and_tried_until_that_works() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
+    cluster.join("n1").await;
     cluster.pass(SECOND).await;
-    cluster
-        .instances
-        .outage(Some(CloudError::new(ErrorKind::Transient, "bad gateway")));
+    cluster.outage(Some(CloudError::new(ErrorKind::Transient, "bad gateway")));
     cluster.edit("n1", |node| {
         node["spec"]["taints"] =
             json!([{"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]);
     });
     cluster
-        .within(SECOND * 60, "tried several times", |c| {
-            c.instances.asked("n1", Purpose::Metadata).len() >= 4
-        })
+        .within(SECOND * 60, "tried several times", |c| c.asked("n1") >= 4)
         .await;
     assert!(!cluster.is_initialized("n1"));
     assert_eq!(cluster.count_events("NodeInitFailed"), 1);
-    cluster.instances.outage(None);
-    cluster
-        .within(SECOND * 61, "initialised again", |c| c.is_initialized("n1"))
-        .await;
+    cluster.outage(None);
+    cluster.initialized_within(SECOND * 61, "n1").await;
 }
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -34,24 +26,20 @@ const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 #[tokio::test(start_paused = true)]
 async fn who_puts_the_taint_back_again_and_again_is_told_of_and_met_less_and_less_often() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let before = cluster.node_writes().len();
-    let rounds = || cluster.node_writes().len() - before;
+    cluster.join("n1").await;
+    let before = cluster.writes();
+    let rounds = || cluster.writes() - before;
     let begun = Instant::now();
     while begun.elapsed() < SECOND * 300 && rounds() < 50 {
         cluster.edit("n1", |node| {
             node["spec"]["taints"] = json!([{"key": UNINITIALIZED, "effect": "NoSchedule"}]);
         });
-        cluster
-            .within(SECOND * 301, "off again", |c| c.is_initialized("n1"))
-            .await;
+        cluster.initialized_within(SECOND * 301, "n1").await;
     }
     // Five times at once, then after 5, 15, 35, 75, 155 and 315 s.
     assert_eq!(rounds(), 11);
     assert_eq!(
-        cluster.instances.asked("n1", Purpose::Metadata).len(),
+        cluster.asked("n1"),
         1 + 5,
         "the cloud is not asked for the sake of a fight"
     );
@@ -62,11 +50,9 @@ async fn who_puts_the_taint_back_again_and_again_is_told_of_and_met_less_and_les
 #[tokio::test(start_paused = true)]
 async fn who_changes_one_name_of_a_label_again_and_again_is_met_less_and_less_often() {
     let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let (before, begun) = (cluster.node_writes().len(), Instant::now());
-    let rounds = || cluster.node_writes().len() - before;
+    cluster.join("n1").await;
+    let (before, begun) = (cluster.writes(), Instant::now());
+    let rounds = || cluster.writes() - before;
     while begun.elapsed() < SECOND * 300 && rounds() < 50 {
         cluster.edit("n1", |node| node["metadata"]["labels"][TYPE_BETA] = json!("mine"));
         cluster
@@ -103,16 +89,16 @@ async fn who_mixes_taint_and_labels_in_separate_writes_is_met_less_and_less_ofte
         metadata.zone = "z1".into();
         cluster.instances.run("n1", metadata);
         cluster.put(new_node("n1"));
-        initialized(&cluster, "n1").await;
-        let (before, begun) = (cluster.node_writes().len(), Instant::now());
+        cluster.initialized("n1").await;
+        let (before, begun) = (cluster.writes(), Instant::now());
         while begun.elapsed() < SECOND * 300 {
             for edit in mix {
                 cluster.edit("n1", edit);
                 cluster.pass(SECOND / 10).await;
             }
         }
-        let writes = cluster.node_writes().len() - before;
-        let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+        let writes = cluster.writes() - before;
+        let asked = cluster.asked("n1");
         // Of each part five at once, then seven by the schedule; and five questions more where both are there.
         assert!((10..=25).contains(&writes), "{writes} writes, {asked} questions");
         assert!(asked <= 1 + 10, "{writes} writes, {asked} questions");
@@ -139,7 +125,7 @@ async fn changes_of_a_node_that_waits_do_not_have_the_cloud_asked_without_end() 
         });
         cluster.pass(SECOND / 5).await;
     }
-    let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+    let asked = cluster.asked("n1");
     assert!((5..25).contains(&asked), "{asked} questions in five minutes");
 }
 
@@ -156,15 +142,14 @@ async fn a_node_whose_taint_a_webhook_keeps_is_told_of_and_tried_less_and_less_o
     for (keep, synced) in [(taint, 1), (all, 0)] {
         let cluster = cluster();
         let webhook = Fault::new(Effect::Rewrite(keep)).resource("nodes");
-        cluster.api.faults().inject(webhook);
-        cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-        cluster.put(new_node("n1"));
+        cluster.inject(webhook);
+        cluster.begin("n1");
         cluster.pass(SECOND * 300).await;
         assert!(!cluster.is_initialized("n1"));
         // One that changed something is believed until the watch shows what was stored.
         assert_eq!(cluster.count_events("Synced"), synced);
         assert_eq!(cluster.count_events("NodeInitFailed"), 1);
-        let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
+        let asked = cluster.asked("n1");
         assert!((5..15).contains(&asked), "{asked}");
     }
 }

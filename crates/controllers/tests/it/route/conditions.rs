@@ -14,7 +14,7 @@ async fn the_condition_is_written_again_until_it_is_there() {
         cluster
             .within(SECOND * 60, "routed", |c| is_routed(c, "n1"))
             .await;
-        assert_eq!(cluster.node_writes().len(), 1 + times as usize);
+        assert_eq!(cluster.writes(), 1 + times as usize);
     }
 }
 
@@ -22,7 +22,7 @@ async fn the_condition_is_written_again_until_it_is_there() {
 async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_routes_listed_each_second() {
     let (cluster, table) = start(RouteTiming::WatchBased);
     let fault = Fault::new(Effect::Answer(Status::too_many_requests(1)));
-    cluster.api.faults().inject(fault.verb("patch").resource("nodes"));
+    cluster.inject(fault.verb("patch").resource("nodes"));
     cluster.put(node("n1", &["10.200.1.0/24"]));
     cluster.pass(SECOND * 200).await;
     assert!(table.lists() <= 10, "{}", table.lists());
@@ -42,7 +42,7 @@ async fn who_sets_the_condition_too_is_named_and_met_less_and_less_often() {
         cluster
             .within(WITHIN, "routed", |c| is_routed(c, "n1") && is_routed(c, "n2"))
             .await;
-        let begun = tokio::time::Instant::now();
+        let begun = Instant::now();
         while begun.elapsed() < SECOND * 1200 {
             if is_routed(&cluster, "n1") {
                 cluster.edit("n1", |node| {
@@ -57,7 +57,7 @@ async fn who_sets_the_condition_too_is_named_and_met_less_and_less_often() {
             cluster.pass(SECOND).await;
         }
         // Two at first, five at once, then after 5, 10, 20, 40, 80, 160, 300 and 300 s.
-        let writes = cluster.node_writes().len();
+        let writes = cluster.writes();
         assert!((13..=16).contains(&writes), "{writes} {timing:?}");
         assert_eq!(cluster.count_events("ChangedBack"), 1);
     }
@@ -75,17 +75,16 @@ async fn a_condition_that_says_so_already_is_not_written() {
     cluster.put(known);
     cluster.start_route_loop(&table, &settings(PERIODIC));
     cluster.pass(SECOND * 30).await;
-    assert!(cluster.node_writes().is_empty() && table.writes().is_empty());
+    assert!(cluster.writes() == 0 && table.writes().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_created_again_under_its_name_gets_its_own_condition() {
     let (cluster, table) = start(PERIODIC);
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
-    delete_node(&cluster, "n1");
+    put_routed(&cluster).await;
+    cluster.delete("n1");
     cluster.put(node("n1", &["10.200.1.0/24"]));
     assert_eq!(condition(&cluster, "n1"), None);
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    routed(&cluster, "n1").await;
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
 }

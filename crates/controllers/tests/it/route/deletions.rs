@@ -14,7 +14,7 @@ async fn the_route_of_a_node_that_is_gone_is_deleted() {
         cluster
             .within(WITHIN, "routed", |c| is_routed(c, "n1") && is_routed(c, "n2"))
             .await;
-        delete_node(&cluster, "n1");
+        cluster.delete("n1");
         cluster
             .within(WITHIN, "gone", |_| table.routes() == ["n2 10.200.2.0/24"])
             .await;
@@ -31,8 +31,7 @@ async fn only_routes_of_the_cluster_are_ever_deleted() {
     table.put("n1", "10.200.1.0/24", true);
     table.put("", "10.200.7.0/24", false);
     table.put("gone", "10.200.8.0/24", true);
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    put_routed(&cluster).await;
     cluster.pass(SECOND * 60).await;
     assert_eq!(
         table.routes(),
@@ -53,11 +52,11 @@ async fn a_route_outside_of_the_cluster_s_networks_stays_when_its_node_goes_whic
     let (cluster, table) = start(PERIODIC);
     table.put("", "192.168.0.0/24", false);
     cluster.put(node("n1", &["172.20.0.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    routed(&cluster, "n1").await;
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     cluster.pass(SECOND * 60).await;
     assert_eq!(log.text(), "");
-    delete_node(&cluster, "n1");
+    cluster.delete("n1");
     cluster.pass(SECOND * 600).await;
     assert_eq!(table.routes(), [" 192.168.0.0/24", "n1 172.20.0.0/24"]);
     let told = log.take();
@@ -92,8 +91,7 @@ async fn a_network_that_moved_to_another_node_is_freed_before_it_is_routed_there
 async fn a_deletion_that_failed_once_and_whose_node_is_there_after_all_calls_for_no_pass_each_second() {
     let (cluster, table) = start(PERIODIC);
     let name = bowline_cloud_provider::NodeName::new("n1");
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    put_routed(&cluster).await;
     cluster.nodes.delete(&name);
     let no_answer = Status::unavailable("starting");
     cluster.api.faults().fail_next(2, "list", "nodes", no_answer);
@@ -107,15 +105,14 @@ async fn a_deletion_that_failed_once_and_whose_node_is_there_after_all_calls_for
 #[tokio::test(start_paused = true)]
 async fn a_route_whose_node_is_merely_not_known_is_kept() {
     let (cluster, table) = start(PERIODIC);
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    put_routed(&cluster).await;
     // As after a start with a list that lacked it.
     let name = bowline_cloud_provider::NodeName::new("n1");
     cluster.nodes.delete(&name);
     cluster.pass(SECOND * 120).await;
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
     let no_answer = Status::unavailable("starting");
-    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster.delete("n1");
     cluster.api.faults().fail_next(5, "list", "nodes", no_answer);
     cluster.pass(SECOND * 15).await;
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"], "no answer is no proof");
@@ -131,8 +128,7 @@ async fn a_route_whose_node_this_process_never_saw_goes_only_if_it_leads_to_noth
     table.put("later", "10.200.8.0/24", false);
     table.put("dead", "10.200.9.0/24", true);
     table.put("n1", "10.200.7.0/24", false);
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    put_routed(&cluster).await;
     cluster.pass(SECOND * 4_000).await;
     assert_eq!(table.routes(), ["later 10.200.8.0/24", "n1 10.200.1.0/24"]);
     let failing = cluster.series("routes_failing");
@@ -144,8 +140,8 @@ async fn a_route_whose_node_this_process_never_saw_goes_only_if_it_leads_to_noth
     );
     // Whoever sees its Node join, and go, deletes it.
     cluster.put(node("later", &["10.200.8.0/24"]));
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "later")).await;
-    delete_node(&cluster, "later");
+    routed(&cluster, "later").await;
+    cluster.delete("later");
     cluster
         .within(WITHIN, "gone", |_| table.routes() == ["n1 10.200.1.0/24"])
         .await;
@@ -156,12 +152,12 @@ async fn a_route_to_an_address_goes_only_when_surely_no_node_has_it() {
     let (cluster, table) = start(PERIODIC);
     cluster.put(node("n1", &["10.200.1.0/24"]));
     table.put_via("10.1.0.1", "10.200.1.0/24");
-    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    routed(&cluster, "n1").await;
     // As after a start with a list that lacked it.
     cluster.nodes.delete(&bowline_cloud_provider::NodeName::new("n1"));
     cluster.pass(SECOND * 120).await;
     assert_eq!(table.routes(), [" 10.200.1.0/24"]);
-    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster.delete("n1");
     let no_answer = Status::unavailable("starting");
     cluster.api.faults().fail_next(5, "list", "nodes", no_answer);
     cluster.pass(SECOND * 15).await;

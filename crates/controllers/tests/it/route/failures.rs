@@ -26,7 +26,7 @@ async fn a_list_that_fails_changes_nothing_and_is_tried_again() {
         table.fail("list", Some(CloudError::transient("bad gateway")));
         cluster.put(node("n1", &["10.200.1.0/24"]));
         cluster.pass(SECOND * 120).await;
-        assert!(table.writes().is_empty() && cluster.node_writes().is_empty());
+        assert!(table.writes().is_empty() && cluster.writes() == 0);
         assert!(table.lists() <= 16, "{}", table.lists());
         table.fail("list", None);
         cluster
@@ -44,9 +44,7 @@ async fn the_delay_that_the_cloud_states_is_kept() {
         Some(CloudError::new(ErrorKind::Throttled { after }, "slow down")),
     );
     cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster
-        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-        .await;
+    not_routed(&cluster, "n1").await;
     table.fail("create", None);
     cluster
         .within(SECOND * 50, "routed", |c| is_routed(c, "n1"))
@@ -64,9 +62,7 @@ async fn what_the_cloud_refuses_is_held_back_until_the_node_changes() {
         table.put("gone", "10.200.9.0/24", true);
         table.fail("delete", Some(CloudError::new(kind, "no")));
         cluster.put(node("n1", &["10.200.1.0/24"]));
-        cluster
-            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-            .await;
+        not_routed(&cluster, "n1").await;
         cluster.pass(SECOND * 600).await;
         // At once, then 5, 10, 20 ... 320 s later.
         for begin in ["create", "delete"] {
@@ -84,17 +80,14 @@ async fn what_the_cloud_refuses_is_held_back_until_the_node_changes() {
 async fn a_route_that_goes_makes_room_for_those_that_were_refused_for_want_of_it() {
     for (kind, is_made) in [(ErrorKind::Exhausted, true), (ErrorKind::Invalid, false)] {
         let (cluster, table) = start(PERIODIC);
-        cluster.put(node("n1", &["10.200.1.0/24"]));
-        cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        put_routed(&cluster).await;
         table.fail("create", Some(CloudError::new(kind, "no more")));
         cluster.put(node("n2", &["10.200.2.0/24"]));
-        cluster
-            .within(WITHIN, "not routed", |c| is_not_routed(c, "n2"))
-            .await;
+        not_routed(&cluster, "n2").await;
         // The next try is 320 s after that at 315 s.
         cluster.pass(SECOND * 330).await;
         table.fail("create", None);
-        delete_node(&cluster, "n1");
+        cluster.delete("n1");
         cluster.pass(SECOND * 30).await;
         assert_eq!(
             is_routed(&cluster, "n2"),
@@ -110,11 +103,9 @@ async fn of_two_nodes_with_one_pod_network_one_gets_the_route_and_both_are_told(
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let (cluster, table) = start(timing);
         cluster.put(node("n2", &["10.200.1.0/24"]));
-        cluster.within(WITHIN, "routed", |c| is_routed(c, "n2")).await;
+        routed(&cluster, "n2").await;
         cluster.put(node("n1", &["10.200.1.2/24"]));
-        cluster
-            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-            .await;
+        not_routed(&cluster, "n1").await;
         cluster.pass(SECOND * 600).await;
         assert_eq!(table.writes().len(), 1, "{:?}", table.writes());
         for (name, other) in [("n1", "n2"), ("n2", "n1")] {
@@ -124,8 +115,8 @@ async fn of_two_nodes_with_one_pod_network_one_gets_the_route_and_both_are_told(
             );
             assert!(events.len() == 1 && events[0].0.starts_with(&told), "{events:?}");
         }
-        delete_node(&cluster, "n2");
-        cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        cluster.delete("n2");
+        routed(&cluster, "n1").await;
         assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
     }
 }

@@ -16,17 +16,14 @@ async fn one_list_per_period_is_all_that_a_quiet_cluster_costs() {
     let (lists, writes, conditions, passes) = (
         table.lists(),
         table.writes().len(),
-        cluster.node_writes().len(),
+        cluster.writes(),
         syncs(&cluster),
     );
     assert_eq!((writes, conditions), (40, 40));
     cluster.pass(SECOND * 600).await;
     assert_eq!(table.lists() - lists, 60);
     assert_eq!(syncs(&cluster) - passes, 60, "operators watch the rate of passes");
-    assert_eq!(
-        (table.writes().len(), cluster.node_writes().len()),
-        (writes, conditions)
-    );
+    assert_eq!((table.writes().len(), cluster.writes()), (writes, conditions));
     assert!(cluster.stalled().is_empty());
 }
 
@@ -69,9 +66,7 @@ async fn with_the_gate_what_failed_once_is_tried_again_without_any_change() {
     table.put("gone", "10.200.9.0/24", true);
     table.fail("delete", Some(CloudError::transient("bad gateway")));
     cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster
-        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
-        .await;
+    not_routed(&cluster, "n1").await;
     table.fail("create", None);
     table.fail("delete", None);
     cluster
@@ -133,9 +128,9 @@ async fn a_long_list_from_a_slow_api_server_does_not_look_stuck() {
     cluster.start_route_loop(&table, &settings(PERIODIC));
     cluster.pass(SECOND * 30).await;
     let slow = Fault::new(Effect::Delay(SECOND * 28)).resource("nodes");
-    cluster.api.faults().inject(slow.verb("list"));
+    cluster.inject(slow.verb("list"));
     table.put_via("10.1.0.9", "10.200.1.0/24");
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     cluster.without_a_stall(|_| begun.elapsed() > SECOND * 1200).await;
     assert_eq!(table.routes(), [" 10.200.1.0/24"], "no answer is no proof");
     cluster.api.faults().clear();

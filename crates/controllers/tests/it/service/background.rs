@@ -38,12 +38,10 @@ async fn it_begins_when_it_says_and_comes_back_after_its_period() {
 
 #[tokio::test(start_paused = true)]
 async fn it_runs_at_once_when_a_balancer_was_removed() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     world.pass(seconds(5)).await;
     assert_eq!(runs(&world), 0);
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(2)).await;
     assert_eq!(runs(&world), 1);
 }
@@ -52,30 +50,26 @@ async fn it_runs_at_once_when_a_balancer_was_removed() {
 #[tokio::test(start_paused = true)]
 async fn a_removal_ends_the_pause_of_those_that_were_refused_for_want_of_room_and_of_no_others() {
     for (kind, is_made) in [(ErrorKind::Exhausted, true), (ErrorKind::Invalid, false)] {
-        let world = World::running(&["a"]).await;
-        world.add_service("web");
-        world.settled("web").await;
+        let (world, _) = World::serving(&["a"]).await;
         let refused = (0..50).map(|_| CloudError::new(kind, "no room"));
-        world.cloud.set(|cloud| cloud.write_errors.extend(refused));
+        world.set(|cloud| cloud.write_errors.extend(refused));
         let uid = world.add_service("late");
         world.pass(seconds(165)).await;
-        assert_eq!(world.cloud.calls("create(late)").len(), 6, "{kind:?}");
-        world.cloud.set(|cloud| cloud.write_errors.clear());
-        world.api.delete("Service", "default", "web");
+        assert_eq!(world.calls("create(late)"), 6, "{kind:?}");
+        world.set(|cloud| cloud.write_errors.clear());
+        world.delete("web");
         world.pass(seconds(10)).await;
-        assert_eq!(world.cloud.balancer(&uid).is_some(), is_made, "{kind:?}");
+        assert_eq!(world.balancer(&uid).is_some(), is_made, "{kind:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_removal_that_had_nothing_to_write_wakes_nobody() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| {
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| {
         cloud.balancers.remove(&uid);
     });
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(5)).await;
     assert!(world.service("web").is_none());
     assert_eq!(runs(&world), 0);
@@ -87,7 +81,7 @@ async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
     let world = World::running(&["a"]).await;
     let says = |text: Option<&str>| {
         let note = text.map(|text| Note::warning("Orphan", text));
-        world.cloud.set(|cloud| cloud.sweep_note = note);
+        world.set(|cloud| cloud.sweep_note = note);
     };
     says(Some("block 7 is nobody's"));
     world.pass(seconds(150)).await;
@@ -102,11 +96,9 @@ async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_about_a_service_is_an_event_of_that_one() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     let note = Note::warning("Surplus", "two blocks").about("default/web");
-    world.cloud.set(|cloud| cloud.sweep_note = Some(note));
+    world.set(|cloud| cloud.sweep_note = Some(note));
     world.pass(seconds(95)).await;
     let told = world.reasons("web");
     assert_eq!(

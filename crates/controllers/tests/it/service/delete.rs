@@ -13,14 +13,10 @@ use super::world::World;
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_service_takes_its_balancer_along() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None);
+    let (world, uid) = World::serving(&["a"]).await;
+    world.delete("web");
+    world.gone("web").await;
+    assert_eq!(world.balancer(&uid), None);
     world.pass(seconds(1)).await;
     assert_eq!(
         world.reasons("web")[2..],
@@ -30,59 +26,45 @@ async fn a_deleted_service_takes_its_balancer_along() {
 
 #[tokio::test(start_paused = true)]
 async fn a_removal_whose_last_answer_is_lost_is_told_as_what_it_is() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let reads = world.cloud.calls("read").len();
+    let (world, _) = World::serving(&["a"]).await;
+    let reads = world.calls("read");
     let lost = Fault::new(Effect::DropAfter).verb("patch");
-    world.api.faults().inject(lost.resource("services").times(1));
-    world.api.delete("Service", "default", "web");
+    world.inject(lost.resource("services").times(1));
+    world.delete("web");
     world.pass(seconds(60)).await;
     assert!(world.service("web").is_none());
     assert_eq!(
         world.reasons("web")[2..],
         ["DeletingLoadBalancer", "DeletedLoadBalancer"]
     );
-    assert_eq!(
-        world.cloud.calls("read").len(),
-        reads + 2,
-        "the cloud is not asked again"
-    );
+    assert_eq!(world.calls("read"), reads + 2, "the cloud is not asked again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_gone_already_does_not_block_deletion_but_is_asked_for() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| cloud.balancers.clear());
-    let reads = world.cloud.calls("read").len();
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    let (world, _) = World::serving(&["a"]).await;
+    world.set(|cloud| cloud.balancers.clear());
+    let reads = world.calls("read");
+    world.delete("web");
+    world.gone("web").await;
     world.pass(seconds(1)).await;
     assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"]);
-    assert_eq!(world.cloud.calls("read").len(), reads + 1);
+    assert_eq!(world.calls("read"), reads + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_all_that_a_service_seems_to_have_is_anothers_no_event_says_that_it_was_deleted() {
     let (reason, kind) = reasons::FOREIGN_KEPT;
     for has_own in [false, true] {
-        let world = World::running(&["a"]).await;
-        world.add_service("web");
-        world.settled("web").await;
-        world.cloud.set(|cloud| {
+        let (world, _) = World::serving(&["a"]).await;
+        world.set(|cloud| {
             if !has_own {
                 cloud.balancers.clear();
             }
             cloud.note = Some(EventSpec::on_service((reason, kind), "", "").note("lb-1 stays"));
         });
-        world.api.delete("Service", "default", "web");
-        world
-            .until("the service is gone", |w| w.service("web").is_none())
-            .await;
+        world.delete("web");
+        world.gone("web").await;
         world.pass(seconds(1)).await;
         assert_eq!(world.count(reason), 1);
         assert_eq!(world.count("DeletedLoadBalancer"), u64::from(has_own));
@@ -91,67 +73,51 @@ async fn where_all_that_a_service_seems_to_have_is_anothers_no_event_says_that_i
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_deletion_keeps_the_service_and_follows_the_schedule() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    world
-        .cloud
-        .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 2]));
-    world.api.delete("Service", "default", "web");
+    let (world, _) = World::serving(&["a"]).await;
+    world.fail(2, CloudError::other("busy"));
+    world.delete("web");
     world.pass(seconds(2)).await;
     assert!(world.has_finalizer("web"));
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.calls("delete").len(), 3);
-    let failed = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "SyncLoadBalancerFailed")
-        .unwrap();
+    world.gone("web").await;
+    assert_eq!(world.calls("delete"), 3);
+    let failed = world.message("web", "SyncLoadBalancerFailed");
     assert_eq!(
-        failed.1,
+        failed,
         "Error syncing load balancer: failed to delete load balancer: error during delete(web): busy"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_cannot_be_read_is_no_proof_that_the_balancer_is_gone() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| {
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| {
         cloud
             .read_errors
             .push_back(CloudError::transient("503 Service Unavailable"))
     });
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(2)).await;
-    assert!(world.has_finalizer("web") && world.cloud.balancer(&uid).is_some());
+    assert!(world.has_finalizer("web") && world.balancer(&uid).is_some());
     let probe = "Error syncing load balancer: failed to check if load balancer exists before cleanup: 503 Service Unavailable";
     assert_eq!(world.events("web").last().unwrap().1, probe);
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None);
+    world.gone("web").await;
+    assert_eq!(world.balancer(&uid), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_type_change_removes_the_balancer_and_back_makes_it_again() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a"]).await;
     world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
     world
         .until("the balancer is gone", |w| {
-            w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
+            w.balancer(&uid).is_none() && !w.has_finalizer("web")
         })
         .await;
     assert_eq!(world.address("web"), None);
     world.pass(seconds(1)).await;
     world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
     world.settled("web").await;
-    assert!(world.cloud.balancer(&uid).is_some());
+    assert!(world.balancer(&uid).is_some());
 }
 
 /// Changes a Service away from a balancer and lets `happen` what may, then changes it back. Its ports stay, so that it is as
@@ -160,7 +126,7 @@ async fn there_and_back(world: &World, name: &str, happen: impl AsyncFnOnce(&Wor
     world.edit(name, |s| s["spec"]["type"] = json!("NodePort"));
     happen(world).await;
     world.edit(name, |s| s["spec"]["type"] = json!("LoadBalancer"));
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     world
         .until("it has its address", |w| {
             w.address(name).is_some() && w.has_finalizer(name)
@@ -174,95 +140,79 @@ async fn there_and_back(world: &World, name: &str, happen: impl AsyncFnOnce(&Wor
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_wanted_again_while_its_removal_fails_comes_back_at_once() {
     for fails_for in [1, 100, 1000] {
-        let world = World::running(&["a"]).await;
-        let uid = world.add_service("web");
-        world.settled("web").await;
+        let (world, uid) = World::serving(&["a"]).await;
         there_and_back(&world, "web", async |world| {
-            world
-                .cloud
-                .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 50]));
+            world.fail(50, CloudError::other("busy"));
             world.pass(seconds(fails_for)).await;
-            assert!(world.has_finalizer("web") && world.cloud.balancer(&uid).is_some());
-            world.cloud.set(|cloud| cloud.write_errors.clear());
+            assert!(world.has_finalizer("web") && world.balancer(&uid).is_some());
+            world.set(|cloud| cloud.write_errors.clear());
         })
         .await;
-        assert_eq!(world.cloud.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
+        assert_eq!(world.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_wanted_again_while_its_removal_waits_comes_back_at_once() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a"]).await;
     there_and_back(&world, "web", async |world| {
-        world.cloud.set(|cloud| cloud.busy_looks = 5);
+        world.set(|cloud| cloud.busy_looks = 5);
         world.pass(seconds(2)).await;
-        assert!(world.cloud.balancer(&uid).is_some());
+        assert!(world.balancer(&uid).is_some());
     })
     .await;
-    assert!(world.cloud.calls("delete").is_empty(), "the removal is over");
-    assert_eq!(world.cloud.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
+    assert!(world.calls("delete") == 0, "the removal is over");
+    assert_eq!(world.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_wanted_again_while_it_is_being_deleted_comes_back_at_once() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world
-        .cloud
-        .set(|cloud| cloud.write_time.extend([("web".to_owned(), seconds(2))]));
+    let (world, uid) = World::serving(&["a"]).await;
+    world.slow("web", seconds(2));
     there_and_back(&world, "web", async |world| {
-        world
-            .until("it is being deleted", |w| !w.cloud.calls("delete").is_empty())
-            .await;
+        world.called("delete").await;
     })
     .await;
-    assert_eq!(world.cloud.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
+    assert_eq!(world.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_wanted_no_more_while_it_is_being_made_goes_at_once() {
     for edit in ["type", "deletion"] {
         let world = World::running(&["a"]).await;
-        world.cloud.set(|cloud| cloud.busy_looks = 400);
+        world.set(|cloud| cloud.busy_looks = 400);
         let uid = world.add_service("web");
         world
-            .until("it is being built", |w| w.cloud.balancer(&uid).is_some())
+            .until("it is being built", |w| w.balancer(&uid).is_some())
             .await;
         world.pass(seconds(10)).await;
         if edit == "type" {
             world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
         } else {
-            world.api.delete("Service", "default", "web");
+            world.delete("web");
         }
         world.pass(seconds(2)).await;
-        world.cloud.set(|cloud| cloud.busy_looks = 0);
+        world.set(|cloud| cloud.busy_looks = 0);
         world.pass(seconds(5)).await;
-        assert_eq!(world.cloud.balancer(&uid), None, "{edit}");
+        assert_eq!(world.balancer(&uid), None, "{edit}");
         assert!(!world.has_finalizer("web"), "{edit}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
-    let mut world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (mut world, uid) = World::serving(&["a"]).await;
     world.stop().await;
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.start();
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None);
+    world.gone("web").await;
+    assert_eq!(world.balancer(&uid), None);
 }
 
 /// A served Service whose removal begins with a write to it.
 async fn with_an_address_to_clear() -> (World, String) {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.clears_address = true);
+    world.set(|cloud| cloud.clears_address = true);
     let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
     world.settled("web").await;
     (world, uid)
@@ -271,7 +221,7 @@ async fn with_an_address_to_clear() -> (World, String) {
 #[tokio::test(start_paused = true)]
 async fn each_write_of_a_removal_is_based_on_the_one_before_it() {
     let removals: [fn(&World); 2] = [
-        |world| assert!(world.api.delete("Service", "default", "web")),
+        |world| world.delete("web"),
         |world| world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP")),
     ];
     for removal in removals {
@@ -288,17 +238,13 @@ async fn each_write_of_a_removal_is_based_on_the_one_before_it() {
 
 #[tokio::test(start_paused = true)]
 async fn what_somebody_else_wrote_while_a_removal_waited_is_in_its_way_no_more() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| cloud.busy_looks = 3);
-    world.api.delete("Service", "default", "web");
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| cloud.busy_looks = 3);
+    world.delete("web");
     world.pass(seconds(2)).await;
-    assert!(world.cloud.balancer(&uid).is_some());
+    assert!(world.balancer(&uid).is_some());
     world.edit("web", |s| s["metadata"]["labels"]["team"] = json!("shop"));
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    world.gone("web").await;
     assert_eq!(world.conflicts(), 0);
 }
 
@@ -306,76 +252,54 @@ async fn what_somebody_else_wrote_while_a_removal_waited_is_in_its_way_no_more()
 async fn the_echo_of_its_own_writes_begins_no_second_removal() {
     for seconds_to_delete in [0, 2] {
         let (world, _) = with_an_address_to_clear().await;
-        world.cloud.set(|cloud| {
-            cloud
-                .write_time
-                .insert("web".to_owned(), seconds(seconds_to_delete));
-        });
-        let looks = world.cloud.calls("read").len();
+        world.slow("web", seconds(seconds_to_delete));
+        let looks = world.calls("read");
         world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
         world.pass(seconds(60)).await;
         assert!(!world.has_finalizer("web"));
         // One look, and another one after the writes.
-        assert_eq!(world.cloud.calls("read").len(), looks + 2);
+        assert_eq!(world.calls("read"), looks + 2);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_turns_out_to_be_another_s_when_it_is_to_go_keeps_no_service() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     let elsewhere = CloudError::new(ErrorKind::ImplementedElsewhere, "another controller's");
-    world.cloud.set(|cloud| cloud.write_errors.push_back(elsewhere));
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    world.fail(1, elsewhere);
+    world.delete("web");
+    world.gone("web").await;
     world.pass(seconds(1)).await;
-    assert_eq!(world.cloud.calls("delete").len(), 1);
-    assert!(
-        !world
-            .reasons("web")
-            .contains(&"SyncLoadBalancerFailed".to_owned())
-    );
+    assert_eq!(world.calls("delete"), 1);
+    assert!(!world.is_told("web", "SyncLoadBalancerFailed"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_finalizer_that_was_taken_off_a_living_service_comes_back_at_once() {
-    let mut world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (mut world, uid) = World::serving(&["a"]).await;
     let events = world.reasons("web").len();
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.strip_finalizer("web");
     world.pass(seconds(1)).await;
     assert!(world.has_finalizer("web"));
     assert_eq!(world.reasons("web").len(), events, "nobody changed the balancer");
     // So that a deletion waits for the next process.
     world.stop().await;
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.start();
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
+    world.removed(&uid).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_takes_the_finalizer_off_again_and_again_is_told_of_and_met_less_and_less_often() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let reads = world.cloud.calls("read web").len();
+    let (world, _) = World::serving(&["a"]).await;
+    let reads = world.calls("read web");
     let written = world.api.journal().of("patch", "services").len();
     let begun = Instant::now();
     while begun.elapsed() < seconds(300) {
-        world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+        world.strip_finalizer("web");
         world.until("it is back", |w| w.has_finalizer("web")).await;
     }
-    assert_eq!(
-        world.cloud.calls("read web").len(),
-        reads,
-        "the cloud has no part in it"
-    );
+    assert_eq!(world.calls("read web"), reads, "the cloud has no part in it");
     // Five times at once, then after 5, 15, 35, 75, 155 and 315 s.
     let patches = world.api.journal().of("patch", "services").len();
     assert_eq!(patches - written, 11);
@@ -403,10 +327,8 @@ async fn a_deletion_whose_service_is_seen_to_be_gone_before_it_is_answered_is_co
         line.unwrap().parse::<u64>().unwrap()
     };
     let before = settled(&world);
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    world.delete("web");
+    world.gone("web").await;
     world.pass(seconds(1)).await;
     let ended = std::mem::take(&mut world.cloud.state.lock().unwrap().reconciled);
     assert_eq!(ended, [("delete", 0, false)]);
@@ -417,55 +339,41 @@ async fn a_deletion_whose_service_is_seen_to_be_gone_before_it_is_answered_is_co
 async fn nothing_is_made_for_a_service_that_a_webhook_keeps_without_finalizer() {
     let world = World::running(&["a"]).await;
     let strip = Effect::Rewrite(|service| service["metadata"]["finalizers"] = json!([]));
-    world.api.faults().inject(Fault::new(strip).resource("services"));
+    world.inject(Fault::new(strip).resource("services"));
     let uid = world.add_service("web");
     world.pass(seconds(60)).await;
-    assert_eq!(world.cloud.balancer(&uid), None);
-    let failed = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "SyncLoadBalancerFailed");
-    assert!(failed.unwrap().1.contains("admission webhook"));
+    assert_eq!(world.balancer(&uid), None);
+    let failed = world.message("web", "SyncLoadBalancerFailed");
+    assert!(failed.contains("admission webhook"));
     world.api.faults().clear();
     world.settled("web").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_a_webhook_keeps_with_its_finalizer_is_told_of_and_let_go_in_the_end() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     let keep = Effect::Rewrite(|service| {
         service["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
     });
-    world.api.faults().inject(Fault::new(keep).resource("services"));
-    world.api.delete("Service", "default", "web");
+    world.inject(Fault::new(keep).resource("services"));
+    world.delete("web");
     world.pass(seconds(60)).await;
-    let failed = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "SyncLoadBalancerFailed");
-    assert!(failed.unwrap().1.contains("admission webhook"));
-    assert!(!world.reasons("web").contains(&"DeletedLoadBalancer".to_owned()));
+    let failed = world.message("web", "SyncLoadBalancerFailed");
+    assert!(failed.contains("admission webhook"));
+    assert!(!world.is_told("web", "DeletedLoadBalancer"));
     world.api.faults().clear();
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    world.gone("web").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_changes_its_type_during_the_last_look_gets_no_address_and_no_warning() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.read_time = seconds(3));
+    world.set(|cloud| cloud.read_time = seconds(3));
     let uid = world.add_service("web");
     // After the first look come the writes, and then the look that verifies them.
-    world
-        .until("it is verified", |w| w.cloud.calls("read web").len() == 2)
-        .await;
+    world.until("it is verified", |w| w.calls("read web") == 2).await;
     world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
+    world.removed(&uid).await;
     world.pass(seconds(10)).await;
     assert_eq!(
         world.reasons("web"),
@@ -479,29 +387,23 @@ async fn a_service_that_changes_its_type_during_the_last_look_gets_no_address_an
 
 #[tokio::test(start_paused = true)]
 async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
-    let updates = world.cloud.calls("set-nodes").len();
+    let (world, uid) = World::serving(&["a"]).await;
+    world.strip_finalizer("web");
+    world.delete("web");
+    world.removed(&uid).await;
+    let updates = world.calls("set-nodes");
     world.add_node("b");
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.calls("set-nodes").len(), updates);
+    assert_eq!(world.calls("set-nodes"), updates);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_to_be_written_to_a_service_that_is_gone_keeps_its_balancer_from_nothing() {
     let (world, uid) = with_an_address_to_clear().await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
-    assert_eq!(world.cloud.calls("delete").len(), 1);
+    world.strip_finalizer("web");
+    world.delete("web");
+    world.removed(&uid).await;
+    assert_eq!(world.calls("delete"), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -509,11 +411,9 @@ async fn a_service_that_is_gone_before_the_watch_tells_of_it_keeps_its_balancer_
     let (world, uid) = with_an_address_to_clear().await;
     let gone = Status::new(404, "NotFound", "services \"web\" not found");
     world.api.faults().fail_next(100, "patch", "services", gone);
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
-    assert_eq!(world.cloud.calls("delete").len(), 1);
+    world.delete("web");
+    world.removed(&uid).await;
+    assert_eq!(world.calls("delete"), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -521,26 +421,23 @@ async fn a_service_that_is_made_again_under_the_same_name_gets_a_balancer_of_its
     let ip = || json!({ "loadBalancerIP": "198.51.100.7" });
     for (name, is_busy) in [("at-rest", false), ("at-work", true)] {
         let world = World::running(&["a"]).await;
-        world.cloud.set(|cloud| cloud.clears_address = true);
+        world.set(|cloud| cloud.clears_address = true);
         let old = world.add(name, ip());
         world.settled(name).await;
         if is_busy {
-            world
-                .cloud
-                .set(|cloud| cloud.write_time.extend([("set-nodes".to_owned(), seconds(2))]));
+            world.slow("set-nodes", seconds(2));
             world.add_node("b");
             world
-                .until("the cloud works", |w| w.cloud.calls("set-nodes").len() == 2)
+                .until("the cloud works", |w| w.calls("set-nodes") == 2)
                 .await;
         }
-        world.edit(name, |s| s["metadata"]["finalizers"] = json!([]));
-        world.api.delete("Service", "default", name);
+        world.strip_finalizer(name);
+        world.delete(name);
         let new = world.add(name, ip());
         assert_ne!(old, new);
         world
             .until("the new one has its balancer, and the old one's is gone", |w| {
-                w.cloud.balancer(&new).is_some_and(|nodes| !nodes.is_empty())
-                    && w.cloud.balancer(&old).is_none()
+                w.balancer(&new).is_some_and(|nodes| !nodes.is_empty()) && w.balancer(&old).is_none()
             })
             .await;
         world.settled(name).await;
@@ -553,35 +450,29 @@ async fn a_service_that_is_made_again_under_the_same_name_gets_a_balancer_of_its
 async fn who_has_the_name_of_a_service_that_vanished_is_served_although_the_cloud_does_not_get_rid_of_that_ones_balancer()
  {
     for is_failing in [false, true] {
-        let world = World::running(&["a"]).await;
-        let gone = world.add_service("web");
-        world.settled("web").await;
-        world.cloud.set(|cloud| {
+        let (world, gone) = World::serving(&["a"]).await;
+        world.set(|cloud| {
             cloud.deletes_nothing = !is_failing;
             if is_failing {
                 cloud.write_errors.push_back(CloudError::other("busy"));
             }
         });
-        world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-        world.api.delete("Service", "default", "web");
+        world.strip_finalizer("web");
+        world.delete("web");
         let successor = world.add_service("web");
         let begun = Instant::now();
-        world
-            .until("the successor is served", |w| w.address("web").is_some())
-            .await;
+        world.addressed("web").await;
         assert!(begun.elapsed() < seconds(120), "{:?}", begun.elapsed());
-        assert!(world.cloud.balancer(&gone).is_some() && world.cloud.balancer(&successor).is_some());
+        assert!(world.balancer(&gone).is_some() && world.balancer(&successor).is_some());
         if is_failing {
             let events = world.events("web");
             let told = format!("load balancer of an earlier Service of this name (uid {gone}): ");
             assert!(events.iter().any(|(_, text)| text.contains(&told)), "{events:#?}");
         }
-        world.cloud.set(|cloud| cloud.deletes_nothing = false);
-        world
-            .until("the first one's is gone", |w| w.cloud.balancer(&gone).is_none())
-            .await;
+        world.set(|cloud| cloud.deletes_nothing = false);
+        world.removed(&gone).await;
         world.pass(seconds(10)).await;
-        assert!(world.cloud.balancer(&successor).is_some());
+        assert!(world.balancer(&successor).is_some());
         assert_eq!(world.count("EnsuredLoadBalancer"), 2);
     }
 }

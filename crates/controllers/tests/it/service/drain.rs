@@ -12,7 +12,7 @@ fn set_condition(world: &World, node: &str, kind: &str, status: &str) {
 }
 
 fn edit_node(world: &World, name: &str, change: impl FnOnce(&mut Value)) {
-    let mut node = world.api.object("Node", "", name).unwrap();
+    let mut node = world.node(name);
     change(&mut node);
     world.apply(node);
 }
@@ -24,31 +24,23 @@ async fn a_node_that_is_drained_leaves_at_once_and_comes_back_when_that_ends() {
         "MaintenanceInProgress",
         "GracefulNodeShutdownInProgress",
     ] {
-        let world = World::running(&["a", "b"]).await;
-        let uid = world.add_service("web");
-        world.settled("web").await;
+        let (world, uid) = World::serving(&["a", "b"]).await;
         set_condition(&world, "a", kind, "Unknown");
         world.pass(seconds(10)).await;
-        assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"], "{kind}");
+        assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"], "{kind}");
         set_condition(&world, "a", kind, "True");
-        world
-            .until("it has left", |w| w.cloud.balancer(&uid).unwrap() == ["b"])
-            .await;
+        world.leads_to(&uid, &["b"]).await;
         set_condition(&world, "a", kind, "False");
-        world
-            .until("it is back", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"])
-            .await;
+        world.leads_to(&uid, &["a", "b"]).await;
     }
 }
 
 /// Each change of members may cut connections, and costs writes on every load balancer.
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_flaps_brings_no_member_back_until_it_rests() {
-    let world = World::running(&["a", "b"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a", "b"]).await;
     let status = |status| set_condition(&world, "a", "DrainInProgress", status);
-    let members = || world.cloud.balancer(&uid).unwrap();
+    let members = || world.balancer(&uid).unwrap();
     status("True");
     world.until("it has left", |_| members() == ["b"]).await;
     status("False");
@@ -87,25 +79,21 @@ async fn a_node_that_the_autoscaler_is_about_to_delete_leaves_at_once_and_a_cand
         node["spec"]["taints"] = taint("DeletionCandidateOfClusterAutoscaler")
     });
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
     edit_node(&world, "a", |node| {
         node["spec"]["taints"] = taint("ToBeDeletedByClusterAutoscaler")
     });
-    world
-        .until("it has left", |w| w.cloud.balancer(&uid).unwrap() == ["b"])
-        .await;
+    world.leads_to(&uid, &["b"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_all_nodes_are_drained_together_all_stay_members() {
-    let world = World::running(&["a", "b"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a", "b"]).await;
     for node in ["a", "b"] {
         set_condition(&world, node, "MaintenanceInProgress", "True");
     }
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +105,7 @@ async fn a_service_or_its_cloud_may_keep_members_until_they_are_gone() {
         (false, Some("true"), true),
     ] {
         let mut world = World::new(&["a", "b"]);
-        world.cloud.set(|cloud| cloud.keeps_members = !does_cloud);
+        world.set(|cloud| cloud.keeps_members = !does_cloud);
         world.start();
         let uid = world.add_service("web");
         if let Some(value) = annotation {
@@ -126,7 +114,7 @@ async fn a_service_or_its_cloud_may_keep_members_until_they_are_gone() {
         world.settled("web").await;
         set_condition(&world, "a", "DrainInProgress", "True");
         world.pass(seconds(10)).await;
-        let members = world.cloud.balancer(&uid).unwrap();
+        let members = world.balancer(&uid).unwrap();
         assert_eq!(members == ["b"], drains, "{does_cloud} {annotation:?}");
         // What the Service says may change meanwhile.
         world.annotate(
@@ -136,7 +124,7 @@ async fn a_service_or_its_cloud_may_keep_members_until_they_are_gone() {
         );
         world
             .until("it is followed", |w| {
-                (w.cloud.balancer(&uid).unwrap() == ["b"]) != drains
+                (w.balancer(&uid).unwrap() == ["b"]) != drains
             })
             .await;
     }

@@ -10,10 +10,8 @@ use super::world::World;
 
 /// A Service that has settled, with how many calls the cloud has had by then, and how many writes the Service.
 async fn settled() -> (World, usize, usize) {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let (calls, writes) = (world.cloud.calls("").len(), writes(&world));
+    let (world, _) = World::serving(&["a"]).await;
+    let (calls, writes) = (world.calls(""), writes(&world));
     (world, calls, writes)
 }
 
@@ -22,7 +20,7 @@ fn writes(world: &World) -> usize {
 }
 
 fn has_mark(world: &World) -> bool {
-    world.service("web").unwrap()["metadata"]["annotations"][MARK] == "yes"
+    world.annotation("web", MARK) == "yes"
 }
 
 /// Changes it back as soon as it is written, for so long.
@@ -61,7 +59,7 @@ async fn an_annotation_of_ours_that_somebody_sets_to_something_else_is_looked_at
         world.annotate("web", MARK, value);
         world.pass(seconds(1)).await;
     }
-    assert_eq!(world.cloud.calls("").len() - calls, 2);
+    assert_eq!(world.calls("") - calls, 2);
 }
 
 /// The cloud of these tests takes any value for its mark, so the change is a person's wish.
@@ -71,12 +69,9 @@ async fn an_annotation_that_a_look_leaves_to_others_is_theirs() {
     for value in ["no", "yes", "no", "yes"] {
         world.annotate("web", MARK, value);
         world.pass(seconds(1)).await;
-        assert_eq!(
-            world.service("web").unwrap()["metadata"]["annotations"][MARK],
-            value
-        );
+        assert_eq!(world.annotation("web", MARK), value);
     }
-    assert_eq!(world.cloud.calls("").len() - calls, 4);
+    assert_eq!(world.calls("") - calls, 4);
     assert_eq!(writes(&world), written);
 }
 
@@ -88,18 +83,18 @@ async fn an_annotation_of_others_that_changes_without_end_is_looked_at_less_and_
         world.pass(seconds(1) / 2).await;
     }
     // The first one may be meant for the cloud; then five times at once, and after 5, 15, 35, 75 and 155 s.
-    let looks = world.cloud.calls("").len() - calls;
+    let looks = world.calls("") - calls;
     assert!((10..=12).contains(&looks), "{looks}");
     // Another one is followed at once, and the last value of this one is not forgotten.
     world.annotate("web", "example.com/other", "1");
     world.pass(seconds(1)).await;
-    assert_eq!(world.cloud.calls("").len() - calls, looks + 1);
+    assert_eq!(world.calls("") - calls, looks + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_same_holds_while_the_cloud_fails() {
     let (world, calls, _) = settled().await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         let down = || bowline_cloud_provider::CloudError::transient("maintenance");
         cloud.read_errors.extend(std::iter::repeat_with(down).take(1000));
     });
@@ -108,7 +103,7 @@ async fn the_same_holds_while_the_cloud_fails() {
         world.pass(seconds(1) / 2).await;
     }
     // The retries come on top: after 5, 15, 35, 75, 155 and 315 s.
-    let looks = world.cloud.calls("").len() - calls;
+    let looks = world.calls("") - calls;
     assert!(looks <= 20, "{looks}");
 }
 
@@ -122,7 +117,7 @@ async fn who_strips_an_annotation_and_changes_another_one_with_it_is_met_no_more
         });
         world.pass(seconds(1) / 10).await;
     }
-    let looks = world.cloud.calls("").len() - calls;
+    let looks = world.calls("") - calls;
     assert!(looks < 10, "{looks}");
 }
 
@@ -138,7 +133,7 @@ async fn a_status_that_somebody_clears_or_overwrites_is_published_again_without_
         world.pass(seconds(1)).await;
         assert_eq!(world.address("web"), address);
     }
-    assert_eq!(world.cloud.calls("").len(), calls);
+    assert_eq!(world.calls(""), calls);
     let events = world.reasons("web").len();
     fight(
         &world,
@@ -147,7 +142,7 @@ async fn a_status_that_somebody_clears_or_overwrites_is_published_again_without_
         |s| s["status"] = json!({}),
     )
     .await;
-    assert_eq!(world.cloud.calls("").len(), calls);
+    assert_eq!(world.calls(""), calls);
     assert_eq!(world.reasons("web").len(), events + 1);
     assert_eq!(world.reasons("web").pop().unwrap(), "ChangedBack");
     // The cause stands on the Service, for its event does not last.
@@ -185,19 +180,19 @@ async fn a_status_that_somebody_clears_or_overwrites_is_published_again_without_
 #[tokio::test(start_paused = true)]
 async fn a_status_that_is_cleared_while_the_cloud_fails_comes_back_and_the_cloud_is_not_asked_sooner() {
     let (world, ..) = settled().await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         let down = || bowline_cloud_provider::CloudError::transient("maintenance");
         cloud.read_errors.extend(std::iter::repeat_with(down).take(20));
     });
     world.annotate("web", "example.com/a", "1");
     world.pass(seconds(40)).await;
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     world.edit("web", |s| s["status"] = json!({}));
     world.pass(seconds(2)).await;
     assert!(world.address("web").is_some());
-    assert_eq!(world.cloud.calls("").len(), calls, "the next try is due at 75 s");
+    assert_eq!(world.calls(""), calls, "the next try is due at 75 s");
     world.pass(seconds(40)).await;
-    assert_eq!(world.cloud.calls("").len(), calls + 1);
+    assert_eq!(world.calls(""), calls + 1);
 }
 
 /// The next question about the Service shows these entries of its managed fields.
@@ -209,7 +204,7 @@ fn is_managed_by(world: &World, managed: &Value) {
     });
     let text = Effect::Text(200, list.to_string().leak());
     let fault = Fault::new(text).verb("list").resource("services");
-    world.api.faults().inject(fault);
+    world.inject(fault);
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,33 +253,26 @@ async fn the_event_names_what_was_removed_and_nobody_for_it() {
 async fn what_may_not_be_put_back_is_tried_again_and_delays_nothing_else() {
     let (world, calls, _) = settled().await;
     let down = Effect::Answer(bowline_kube_api::Status::unavailable("busy"));
-    world
-        .api
-        .faults()
-        .inject(Fault::new(down).verb("patch").subresource("status").times(3));
+    world.inject(Fault::new(down).verb("patch").subresource("status").times(3));
     world.edit("web", |s| s["status"] = json!({}));
     world.pass(seconds(2)).await;
     world.annotate("web", "example.com/a", "1");
     world.pass(seconds(1)).await;
-    assert!(world.cloud.calls("").len() > calls);
-    world
-        .until("it is published", |w| w.address("web").is_some())
-        .await;
+    assert!(world.calls("") > calls);
+    world.addressed("web").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_made_anew_gets_nothing_back_of_the_one_before() {
     let (world, ..) = settled().await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
+    world.strip_finalizer("web");
+    world.delete("web");
     // Nothing of this one is written yet, when somebody takes its finalizer off.
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".to_owned(), seconds(30));
-    });
+    world.slow("web", seconds(30));
     world.add_service("web");
     world.pass(seconds(1)).await;
     for _ in 0..3 {
-        world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+        world.strip_finalizer("web");
         world.pass(seconds(3)).await;
     }
     assert!(!has_mark(&world));

@@ -14,7 +14,7 @@ fn forbid(world: &World) {
 
 fn forbid_writes_of(world: &World, subresource: &str) {
     let refusal = "services \"web\" is forbidden: cannot patch resource \"services\"";
-    world.api.faults().inject(
+    world.inject(
         Fault::new(Effect::Answer(Status::new(403, "Forbidden", refusal)))
             .verb("patch")
             .resource("services")
@@ -25,7 +25,7 @@ fn forbid_writes_of(world: &World, subresource: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_does_without_annotations_is_made_without_them_and_that_is_said_once() {
     let mut world = World::new(&["a"]);
-    world.cloud.set(|cloud| cloud.does_without_annotations = true);
+    world.set(|cloud| cloud.does_without_annotations = true);
     forbid(&world);
     world.start();
     let uid = world.add_service("web");
@@ -43,11 +43,9 @@ async fn a_balancer_that_does_without_annotations_is_made_without_them_and_that_
     );
     let service = world.service("web").unwrap();
     assert!(service["metadata"]["annotations"][MARK].is_null());
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None);
+    world.delete("web");
+    world.gone("web").await;
+    assert_eq!(world.balancer(&uid), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,11 +56,7 @@ async fn a_balancer_that_needs_annotations_waits_for_them() {
     world.add_service("web");
     world.pass(seconds(60)).await;
     assert_eq!(world.address("web"), None);
-    assert!(
-        world
-            .reasons("web")
-            .contains(&"SyncLoadBalancerFailed".to_owned())
-    );
+    assert!(world.is_told("web", "SyncLoadBalancerFailed"));
     // A value may hold a time, and each try would be news.
     let told = format!("{:?}", world.events("web"));
     assert!(told.contains(&format!("annotate-service({MARK}): ")), "{told}");
@@ -73,9 +67,9 @@ async fn a_balancer_that_needs_annotations_waits_for_them() {
 #[tokio::test(start_paused = true)]
 async fn any_other_failure_to_annotate_is_tried_again() {
     let mut world = World::new(&["a"]);
-    world.cloud.set(|cloud| cloud.does_without_annotations = true);
+    world.set(|cloud| cloud.does_without_annotations = true);
     let failure = Status::new(500, "InternalError", "etcd is away");
-    world.api.faults().inject(
+    world.inject(
         Fault::new(Effect::Answer(failure))
             .verb("patch")
             .resource("services")
@@ -98,30 +92,24 @@ async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
     let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
     world.settled("web").await;
     forbid(&world);
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(60)).await;
-    assert!(world.cloud.balancer(&uid).is_some());
-    assert!(
-        world
-            .reasons("web")
-            .contains(&"SyncLoadBalancerFailed".to_owned())
-    );
+    assert!(world.balancer(&uid).is_some());
+    assert!(world.is_told("web", "SyncLoadBalancerFailed"));
     world.api.faults().clear();
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None);
+    world.gone("web").await;
+    assert_eq!(world.balancer(&uid), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_to_be_shown_early_is_shown_before_the_rest_is_written() {
     let mut world = World::new(&["a"]);
-    world.cloud.set(|cloud| cloud.shows_early = true);
+    world.set(|cloud| cloud.shows_early = true);
     forbid(&world);
     world.start();
     world.add_service("web");
     world.pass(seconds(10)).await;
-    assert!(!world.reasons("web").contains(&"EnsuredLoadBalancer".to_owned()));
+    assert!(!world.is_told("web", "EnsuredLoadBalancer"));
     assert_eq!(world.address("web").as_deref(), Some("198.51.100.7"));
     world.api.faults().clear();
     world.settled("web").await;
@@ -130,11 +118,9 @@ async fn what_is_to_be_shown_early_is_shown_before_the_rest_is_written() {
 
 #[tokio::test(start_paused = true)]
 async fn a_status_that_is_refused_is_written_by_the_schedule_and_nodes_are_followed_meanwhile() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a"]).await;
     forbid_writes_of(&world, "status");
-    world.cloud.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
+    world.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
     let refused = || {
         let refused = |it: &Exchange| it.resource == "services" && it.status == 403;
         world.api.journal().matching(refused).len()
@@ -148,14 +134,10 @@ async fn a_status_that_is_refused_is_written_by_the_schedule_and_nodes_are_follo
         let node = format!("n{node}");
         world.add_node(&node);
         expected.push(node);
-        let reads = world.cloud.calls("read").len();
+        let reads = world.calls("read");
         world.pass(seconds(3)).await;
-        assert_eq!(world.cloud.balancer(&uid).unwrap(), expected);
-        assert_eq!(
-            world.cloud.calls("read").len(),
-            reads + 2,
-            "before the write and after it"
-        );
+        assert_eq!(world.balancer(&uid).unwrap(), expected);
+        assert_eq!(world.calls("read"), reads + 2, "before the write and after it");
     }
     assert_eq!(refused(), 6 + 2, "the condition, at 45 and 65 s");
     let events = world.reasons("web");
@@ -170,17 +152,17 @@ async fn a_status_that_is_refused_is_written_by_the_schedule_and_nodes_are_follo
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_a_publication_waits_for_it() {
     let mut world = World::new(&["a"]);
-    world.cloud.set(|cloud| cloud.shows_early = true);
+    world.set(|cloud| cloud.shows_early = true);
     let refusal = Status::new(403, "Forbidden", "denied by a policy");
     let fault = Fault::new(Effect::Answer(refusal)).verb("patch");
     let fault = fault.resource("services").subresource("status");
-    world.api.faults().inject(fault.after(1)); // the finalizer
+    world.inject(fault.after(1)); // the finalizer
     world.start();
     let uid = world.add_service("web");
     world.pass(seconds(39)).await;
     world.add_node("b");
     world.pass(seconds(3)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), [""; 0]);
+    assert_eq!(world.balancer(&uid).unwrap(), [""; 0]);
     let refused = |it: &Exchange| it.resource == "services" && it.status == 403;
     let refused = world.api.journal().matching(refused).len();
     assert_eq!(
@@ -190,7 +172,7 @@ async fn what_comes_after_a_publication_waits_for_it() {
     );
     world.api.faults().clear();
     world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
 }
 
 const CLASS_NOTE: &str = "bowline/load-balancer-class";
@@ -202,7 +184,7 @@ fn bears_note(service: &Value) -> bool {
 /// A policy with a list of the annotations that are allowed, for these writes of Services.
 fn deny_note(world: &World, subresource: &str) {
     let fault = Fault::new(Effect::Deny(bears_note)).resource("services");
-    world.api.faults().inject(fault.subresource(subresource));
+    world.inject(fault.subresource(subresource));
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,10 +210,8 @@ async fn a_denied_note_of_the_class_costs_only_itself() {
             [u64::from(is_denied), 0, 0],
             "{denied:?}: {told}"
         );
-        world.api.delete("Service", "default", "web");
-        world
-            .until("the service is gone", |w| w.service("web").is_none())
-            .await;
+        world.delete("web");
+        world.gone("web").await;
     }
 }
 
@@ -245,13 +225,13 @@ async fn a_note_of_the_class_that_a_policy_denies_by_now_is_not_put_back() {
         world.add("web", json!({ "loadBalancerClass": "ours" }));
         world.settled("web").await;
         deny_note(&world, denied);
-        let calls = world.cloud.calls("").len();
+        let calls = world.calls("");
         world.edit("web", |s| {
             let annotations = s["metadata"]["annotations"].as_object_mut().unwrap();
             annotations.remove(CLASS_NOTE).unwrap();
         });
         world.pass(seconds(60)).await;
-        assert_eq!(world.cloud.calls("").len(), calls);
+        assert_eq!(world.calls(""), calls);
         if denied.is_empty() {
             assert!(!bears_note(&world.service("web").unwrap()));
             assert_eq!(world.count("AnnotationsForbidden"), 1);
@@ -261,9 +241,7 @@ async fn a_note_of_the_class_that_a_policy_denies_by_now_is_not_put_back() {
             s["status"]["loadBalancer"] = json!({});
             s["spec"]["ports"][0]["port"] = 81.into();
         });
-        world
-            .until("the address is told", |w| w.address("web").is_some())
-            .await;
+        world.addressed("web").await;
         world.pass(seconds(1800)).await;
         assert_eq!(bears_note(&world.service("web").unwrap()), denied == "status");
     }

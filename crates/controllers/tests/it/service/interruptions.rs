@@ -4,27 +4,20 @@ use std::time::Duration;
 
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::seconds;
-use super::world::World;
+use super::world::{MADE, World};
 
 #[tokio::test(start_paused = true)]
 async fn one_slow_balancer_holds_up_nobody() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("slow".into(), seconds(100_000));
-    });
+    world.slow("slow", seconds(100_000));
     world.add_service("slow");
-    world
-        .until("slow is being created", |w| {
-            !w.cloud.calls("create(slow").is_empty()
-        })
-        .await;
+    world.called("create(slow").await;
     world.add_service("quick");
-    let begun = tokio::time::Instant::now();
-    world
-        .until("quick has its address", |w| w.address("quick").is_some())
-        .await;
+    let begun = Instant::now();
+    world.addressed("quick").await;
     assert!(begun.elapsed() < seconds(3));
     assert_eq!(world.stalled(), None);
     world.pass(seconds(9 * 60)).await;
@@ -36,7 +29,7 @@ async fn of_many_new_services_those_that_have_begun_are_served_before_others_beg
     const AT_ONCE: u32 = 128;
     let world = World::running(&["a"]).await;
     // Each of the first waits once for its balancer.
-    world.cloud.set(|cloud| cloud.busy_looks = AT_ONCE);
+    world.set(|cloud| cloud.busy_looks = AT_ONCE);
     for number in 0..2 * AT_ONCE {
         world.add_service(&format!("s{number}"));
     }
@@ -45,7 +38,7 @@ async fn of_many_new_services_those_that_have_begun_are_served_before_others_beg
             world.cloud.state.lock().unwrap().busy_looks == 0
         })
         .await;
-    let begun = || world.cloud.calls("create").len();
+    let begun = || world.calls("create");
     world.pass(Duration::from_millis(500)).await;
     assert_eq!(begun(), AT_ONCE as usize);
     world
@@ -59,7 +52,7 @@ async fn of_many_new_services_those_that_have_begun_are_served_before_others_beg
 #[tokio::test(start_paused = true)]
 async fn a_long_sync_that_gets_on_is_not_stuck() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.steps_of_a_change = 12;
         cloud.write_time.insert("web".into(), seconds(100));
     });
@@ -69,14 +62,14 @@ async fn a_long_sync_that_gets_on_is_not_stuck() {
         assert_eq!(world.stalled(), None);
     }
     world.pass(seconds(200)).await;
-    assert!(world.cloud.balancer(&uid).is_some_and(|nodes| !nodes.is_empty()));
+    assert!(world.balancer(&uid).is_some_and(|nodes| !nodes.is_empty()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_waits_for_the_lane_of_others_is_not_stuck() {
     let world = World::running(&["a"]).await;
     let names: Vec<String> = (0..10).map(|n| format!("s{n}")).collect();
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.has_one_lane = true;
         for name in &names {
             cloud.write_time.insert(name.clone(), seconds(100));
@@ -91,9 +84,7 @@ async fn a_service_that_waits_for_the_lane_of_others_is_not_stuck() {
     }
     assert!(names.iter().all(|name| world.address(name).is_some()));
     // But one that holds its lane for good is.
-    world
-        .cloud
-        .set(|cloud| cloud.write_time.extend([("s0".to_owned(), seconds(100_000))]));
+    world.slow("s0", seconds(100_000));
     world.add_node("b");
     world.pass(seconds(1500)).await;
     assert_eq!(world.stalled(), Some("service-lb-controller"));
@@ -110,17 +101,14 @@ async fn conflicts_are_tried_again_soon_and_without_events() {
     );
     world.add_service("web");
     world.settled("web").await;
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
+    assert_eq!(world.reasons("web"), MADE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_settled_balancer_is_looked_at_again_when_its_plan_says_so() {
     let world = World::running(&["a"]).await;
     // The first one is asked for before the writes are verified.
-    world.cloud.set(|cloud| cloud.later_looks = 3);
+    world.set(|cloud| cloud.later_looks = 3);
     world.add_service("web");
     world.settled("web").await;
     world.pass(seconds(300)).await;
@@ -128,10 +116,7 @@ async fn a_settled_balancer_is_looked_at_again_when_its_plan_says_so() {
     let seconds: Vec<u64> = reads.iter().map(|(at, _)| at.as_secs()).collect();
     // Read, verified, and looked at twice more.
     assert_eq!(seconds, [0, 0, 60, 120]);
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
+    assert_eq!(world.reasons("web"), MADE);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,11 +128,7 @@ async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pa
     world.pass(seconds(10)).await;
     let tries = world.api.journal().of("patch", "services").len();
     assert!((2..=15).contains(&tries), "{tries}");
-    assert!(
-        world
-            .reasons("web")
-            .contains(&"SyncLoadBalancerFailed".to_owned())
-    );
+    assert!(world.is_told("web", "SyncLoadBalancerFailed"));
     world.api.faults().clear();
     world.settled("web").await;
 }
@@ -165,11 +146,7 @@ async fn a_service_whose_write_conflicts_is_not_written_without_pause() {
         "the watch may show what moved"
     );
     world.pass(seconds(10)).await;
-    let told = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "SyncLoadBalancerFailed");
-    let text = told.expect("it does not end by itself").1;
+    let text = world.message("web", "SyncLoadBalancerFailed");
     assert!(text.ends_with("the object has been modified"), "{text}");
     // At once, after a moment, after 5 s; and with nothing new to see there is nothing to list anew.
     assert_eq!(world.conflicts(), 3);
@@ -186,10 +163,7 @@ async fn a_conflict_with_what_the_watch_does_not_show_is_settled_by_a_question()
     let world = World::running(&["a"]).await;
     let conflict = Status::new(409, "Conflict", "the object has been modified");
     world.api.faults().fail_next(1000, "patch", "services", conflict);
-    world
-        .api
-        .faults()
-        .inject(Fault::new(Effect::Silence).verb("watch").resource("services"));
+    world.inject(Fault::new(Effect::Silence).verb("watch").resource("services"));
     world.add_service("web");
     world.pass(seconds(32)).await; // the next watch is open, and silent
     world.edit("web", |service| {
@@ -200,10 +174,8 @@ async fn a_conflict_with_what_the_watch_does_not_show_is_settled_by_a_question()
     world
         .until("it conflicts with the edit", |w| w.conflicts() > conflicts)
         .await;
-    let begun = tokio::time::Instant::now();
-    world
-        .until("it has its address", |w| w.address("web").is_some())
-        .await;
+    let begun = Instant::now();
+    world.addressed("web").await;
     assert!(begun.elapsed() < seconds(1), "{:?}", begun.elapsed());
     assert_eq!(world.conflicts(), conflicts + 1);
 }
@@ -228,17 +200,15 @@ async fn until_beside_a_busy_writer(world: &World, what: &str, condition: impl F
 #[tokio::test(start_paused = true)]
 async fn a_service_that_changes_faster_than_the_cloud_is_looked_at_is_served_and_let_go() {
     let world = World::running(&["a"]).await;
-    world
-        .cloud
-        .set(|cloud| cloud.read_time = Duration::from_millis(2050));
+    world.set(|cloud| cloud.read_time = Duration::from_millis(2050));
     let uid = world.add_service("web");
     until_beside_a_busy_writer(&world, "it is served", |w| w.address("web").is_some()).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
-    assert_eq!(world.cloud.calls("create").len(), 1);
-    world.api.delete("Service", "default", "web");
+    assert_eq!(world.balancer(&uid).unwrap(), ["a"]);
+    assert_eq!(world.calls("create"), 1);
+    world.delete("web");
     let is_let_go = |w: &World| w.service("web").is_none();
     until_beside_a_busy_writer(&world, "it is gone", is_let_go).await;
-    assert_eq!(world.cloud.balancer(&uid), None);
+    assert_eq!(world.balancer(&uid), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,7 +216,7 @@ async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process
     for k in 0..4 {
         let mut world = World::new(&["a"]);
         // The answer to the k-th patch never arrives, and the process ends there.
-        world.api.faults().inject(
+        world.inject(
             Fault::new(Effect::DropAfter)
                 .verb("patch")
                 .resource("services")
@@ -260,12 +230,10 @@ async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process
         world.api.faults().clear();
         world.start();
         world.settled("web").await;
-        assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"], "after patch {k}");
-        assert_eq!(world.cloud.calls("create").len(), 1, "after patch {k}");
-        world.api.delete("Service", "default", "web");
-        world
-            .until("the service is gone", |w| w.service("web").is_none())
-            .await;
+        assert_eq!(world.balancer(&uid).unwrap(), ["a"], "after patch {k}");
+        assert_eq!(world.calls("create"), 1, "after patch {k}");
+        world.delete("web");
+        world.gone("web").await;
     }
 }
 
@@ -274,7 +242,7 @@ async fn a_conflict_at_any_write_changes_neither_the_end_nor_what_is_said() {
     for k in 0..5 {
         let world = World::running(&["a"]).await;
         let conflict = Status::new(409, "Conflict", "the object has been modified");
-        world.api.faults().inject(
+        world.inject(
             Fault::new(Effect::Answer(conflict))
                 .verb("patch")
                 .resource("services")
@@ -283,13 +251,11 @@ async fn a_conflict_at_any_write_changes_neither_the_end_nor_what_is_said() {
         );
         let uid = world.add_service("web");
         world.settled("web").await;
-        assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"], "patch {k}");
-        world.api.delete("Service", "default", "web");
-        world
-            .until("the service is gone", |w| w.service("web").is_none())
-            .await;
+        assert_eq!(world.balancer(&uid).unwrap(), ["a"], "patch {k}");
+        world.delete("web");
+        world.gone("web").await;
         world.pass(seconds(1)).await;
-        assert_eq!(world.cloud.balancer(&uid), None, "patch {k}");
+        assert_eq!(world.balancer(&uid), None, "patch {k}");
         let said = [
             "EnsuringLoadBalancer",
             "EnsuredLoadBalancer",
@@ -297,8 +263,8 @@ async fn a_conflict_at_any_write_changes_neither_the_end_nor_what_is_said() {
             "DeletedLoadBalancer",
         ];
         assert_eq!(world.reasons("web"), said, "patch {k}");
-        assert_eq!(world.cloud.calls("create").len(), 1, "patch {k}");
-        assert_eq!(world.cloud.calls("delete").len(), 1, "patch {k}");
+        assert_eq!(world.calls("create"), 1, "patch {k}");
+        assert_eq!(world.calls("delete"), 1, "patch {k}");
     }
 }
 
@@ -314,11 +280,11 @@ async fn what_happens_while_the_watch_is_away_is_made_good() {
     let away = Fault::new(Effect::Delay(seconds(20)))
         .verb("watch")
         .resource("services");
-    world.api.faults().inject(away.times(1));
+    world.inject(away.times(1));
     world.api.close_watches();
     for name in ["gone", "replaced"] {
-        world.edit(name, |s| s["metadata"]["finalizers"] = json!([]));
-        world.api.delete("Service", "default", name);
+        world.strip_finalizer(name);
+        world.delete(name);
     }
     let successor = world.add_service("replaced");
     world.edit("changed", |s| s["spec"]["type"] = json!("ClusterIP"));
@@ -327,26 +293,24 @@ async fn what_happens_while_the_watch_is_away_is_made_good() {
         .until("the balancers of before are gone", |w| {
             [&gone, &replaced, &changed]
                 .iter()
-                .all(|uid| w.cloud.balancer(uid).is_none())
+                .all(|uid| w.balancer(uid).is_none())
         })
         .await;
     world.settled("replaced").await;
-    assert!(world.cloud.balancer(&successor).is_some());
+    assert!(world.balancer(&successor).is_some());
     assert!(!world.has_finalizer("changed"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_comes_while_a_service_waits_does_not_make_its_change_forgotten() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| cloud.busy_looks = 5);
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| cloud.busy_looks = 5);
     world.edit("web", |s| s["spec"]["ports"][0]["port"] = json!(81));
     world.pass(seconds(1)).await;
     assert_eq!(world.count("EnsuredLoadBalancer"), 1, "it waits");
     world.add_node("b");
     world.pass(seconds(30)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
     assert_eq!(
         (
             world.count("EnsuredLoadBalancer"),
@@ -359,12 +323,12 @@ async fn a_node_that_comes_while_a_service_waits_does_not_make_its_change_forgot
 #[tokio::test(start_paused = true)]
 async fn a_plan_without_an_end_is_told_once_and_tried_again_by_the_schedule() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.never_settles = true);
+    world.set(|cloud| cloud.never_settles = true);
     world.add_service("web");
     world.pass(seconds(60)).await;
-    let syncs = world.cloud.calls("read web").len();
+    let syncs = world.calls("read web");
     assert!((2..6).contains(&syncs), "{syncs} syncs");
-    assert!(world.cloud.calls("set-nodes").len() <= 100 * syncs);
+    assert!(world.calls("set-nodes") <= 100 * syncs);
     let failed = "SyncLoadBalancerFailed";
     assert_eq!(world.count(failed), 1);
     let events = world.events("web");

@@ -20,8 +20,8 @@ async fn stopped(names: &[&str]) -> (World, Vec<String>) {
 }
 
 fn vanish(world: &World, name: &str) {
-    world.edit(name, |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", name);
+    world.strip_finalizer(name);
+    world.delete(name);
 }
 
 /// How many are reported.
@@ -39,19 +39,19 @@ fn reported(world: &World) -> Option<String> {
 async fn a_balancer_whose_service_this_process_did_not_see_vanish_is_reported_and_stays() {
     let (mut world, uids) = stopped(&["web", "shop"]).await;
     vanish(&world, "web");
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     world.start();
     world.pass(seconds(1)).await;
     assert_eq!(reported(&world).unwrap(), "1.0");
     world.pass(seconds(1300)).await;
-    assert!(uids.iter().all(|uid| world.cloud.balancer(uid).is_some()));
+    assert!(uids.iter().all(|uid| world.balancer(uid).is_some()));
     let calls = world.cloud.calls("").split_off(calls);
     assert!(
         calls.iter().all(|(_, call)| call.starts_with("read")),
         "{calls:?}"
     );
     // Somebody deletes it in the cloud.
-    world.cloud.set(|cloud| drop(cloud.balancers.remove(&uids[0])));
+    world.set(|cloud| drop(cloud.balancers.remove(&uids[0])));
     world.pass(seconds(600)).await;
     assert_eq!(reported(&world).unwrap(), "0.0");
 }
@@ -63,8 +63,8 @@ async fn a_service_that_is_made_anew_under_the_name_gets_its_own_and_the_old_one
     let new = world.add_service("web");
     world.start();
     world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"]);
-    assert!(world.cloud.balancer(&uids[0]).is_some());
+    assert_eq!(world.balancer(&new).unwrap(), ["a"]);
+    assert!(world.balancer(&uids[0]).is_some());
     assert_eq!(reported(&world).unwrap(), "1.0");
 }
 
@@ -76,10 +76,10 @@ async fn one_that_no_list_shows_is_asked_for_by_its_name_and_not_reported() {
         .verb("list")
         .resource("services");
     // The list and its count; what is asked by name is answered by the API server.
-    world.api.faults().inject(lie.times(2));
+    world.inject(lie.times(2));
     world.start();
     world.pass(seconds(700)).await;
-    assert!(world.cloud.balancer(&uids[0]).is_some());
+    assert!(world.balancer(&uids[0]).is_some());
     assert_eq!(reported(&world).unwrap(), "0.0");
 }
 
@@ -87,7 +87,7 @@ async fn one_that_no_list_shows_is_asked_for_by_its_name_and_not_reported() {
 async fn nothing_is_reported_before_the_question_is_answered_and_the_cloud_is_asked_until_it_answers() {
     let (mut world, _) = stopped(&["web"]).await;
     vanish(&world, "web");
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         let outage = || CloudError::transient("maintenance");
         cloud.read_errors.extend([outage(), outage()]);
     });
@@ -96,7 +96,7 @@ async fn nothing_is_reported_before_the_question_is_answered_and_the_cloud_is_as
         .verb("list")
         .resource("services")
         .after(2);
-    world.api.faults().inject(by_name);
+    world.inject(by_name);
     world.start();
     world.pass(seconds(60)).await;
     assert_eq!(reported(&world), None, "nobody has answered yet");
@@ -111,12 +111,12 @@ async fn a_cloud_that_cannot_be_read_hides_nothing_that_another_one_shows() {
     let (mut world, _) = stopped(&["web"]).await;
     vanish(&world, "web");
     let down = || Some(CloudError::transient("maintenance"));
-    world.cloud.set(|cloud| cloud.other_cloud = down());
+    world.set(|cloud| cloud.other_cloud = down());
     world.start();
     world.pass(seconds(10)).await;
     assert_eq!(reported(&world).as_deref(), Some("1.0"));
     // What it showed counts on when it cannot be read itself.
-    world.cloud.set(|cloud| cloud.read_errors.extend(down()));
+    world.set(|cloud| cloud.read_errors.extend(down()));
     world.pass(seconds(700)).await;
     assert!(
         world
@@ -148,7 +148,7 @@ async fn the_balancer_of_a_service_that_lives_and_does_not_ask_for_it_is_reporte
     world.start();
     world.pass(seconds(60)).await;
     assert_eq!(reported(&world).unwrap(), "2.0");
-    assert!(uids.iter().all(|uid| world.cloud.balancer(uid).is_some()));
+    assert!(uids.iter().all(|uid| world.balancer(uid).is_some()));
     assert!(world.has_finalizer("other"));
     assert_eq!(world.address("other").as_deref(), Some("203.0.113.9"));
     world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
@@ -164,11 +164,11 @@ async fn a_service_that_lives_is_looked_at_once_whatever_is_marked_as_its_own_an
         world.add_service("web");
         world.settled("web").await;
         world.stop().await;
-        let before = world.cloud.calls("").len();
+        let before = world.calls("");
         world.start();
         world.pass(seconds(60)).await;
         assert_eq!(reported(&world).unwrap(), "0.0");
-        assert_eq!(world.cloud.calls("").len() - before, 1);
+        assert_eq!(world.calls("") - before, 1);
     }
 }
 
@@ -179,13 +179,11 @@ async fn a_service_of_which_another_cloud_shows_something_is_looked_at_again() {
     let uid = world.add_service("web");
     world.settled("web").await;
     world.stop().await;
-    world
-        .cloud
-        .set(|cloud| cloud.elsewhere = Some(("web".to_owned(), uid)));
-    let before = world.cloud.calls("").len();
+    world.set(|cloud| cloud.elsewhere = Some(("web".to_owned(), uid)));
+    let before = world.calls("");
     world.start();
     world.pass(seconds(60)).await;
-    assert_eq!(world.cloud.calls("").len() - before, 2);
+    assert_eq!(world.calls("") - before, 2);
 }
 
 /// Its removal takes a while, and its mark is seen meanwhile.
@@ -194,25 +192,19 @@ async fn one_that_is_being_removed_is_not_reported() {
     let world = World::new_with(&["a"], |cloud| cloud.marks = Some([].into()));
     let uid = world.add_service("web");
     world.settled("web").await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".to_owned(), seconds(700));
-    });
+    world.slow("web", seconds(700));
     vanish(&world, "web");
     for _ in 0..70 {
         world.pass(seconds(10)).await;
         assert_eq!(reported(&world).unwrap(), "0.0");
     }
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
+    world.removed(&uid).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_said_to_be_deleted_where_nothing_was_there_any_more() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| drop(cloud.balancers.remove(&uid)));
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| drop(cloud.balancers.remove(&uid)));
     vanish(&world, "web");
     world.pass(seconds(60)).await;
     assert!(

@@ -38,51 +38,37 @@ async fn no_balancer_goes_because_its_service_is_missing_from_a_list() {
         "{}",
         "<html>Sign in</html>",
     ] {
-        let world = World::running(&["a"]).await;
-        let uid = world.add_service("web");
-        world.settled("web").await;
+        let (world, uid) = World::serving(&["a"]).await;
         list_again(&world, "services", answer).await;
         world.pass(seconds(120)).await;
-        assert!(world.cloud.balancer(&uid).is_some(), "{answer}");
-        assert!(world.cloud.calls("delete").is_empty(), "{answer}");
-        world.api.delete("Service", "default", "web");
-        world
-            .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-            .await;
+        assert!(world.balancer(&uid).is_some(), "{answer}");
+        assert!(world.calls("delete") == 0, "{answer}");
+        world.delete("web");
+        world.removed(&uid).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_member_goes_because_its_node_is_missing_from_a_list() {
-    let world = World::running(&["a", "b", "c"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a", "b", "c"]).await;
     let answer = r#"{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[]}"#;
     list_again(&world, "nodes", answer).await;
     world.pass(seconds(120)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b", "c"]);
-    assert_eq!(world.cloud.calls("set-nodes").len(), 1);
-    world.api.delete("Node", "", "b");
-    world
-        .until("its member is gone", |w| {
-            w.cloud.balancer(&uid).unwrap() == ["a", "c"]
-        })
-        .await;
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b", "c"]);
+    assert_eq!(world.calls("set-nodes"), 1);
+    world.delete_node("b");
+    world.leads_to(&uid, &["a", "c"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_vanished_is_asked_for_until_there_is_an_answer() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a"]).await;
     let silent = Fault::new(Effect::Silence).verb("list").resource("services");
-    world.api.faults().inject(silent);
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
+    world.inject(silent);
+    world.strip_finalizer("web");
+    world.delete("web");
     world.pass(seconds(300)).await;
-    assert!(world.cloud.balancer(&uid).is_some(), "nobody has answered yet");
+    assert!(world.balancer(&uid).is_some(), "nobody has answered yet");
     world.api.faults().clear();
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
+    world.removed(&uid).await;
 }

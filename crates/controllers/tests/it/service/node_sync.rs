@@ -5,22 +5,17 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, keys};
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::cloud::INSTANCE;
 use super::seconds;
-use super::world::World;
+use super::world::{MADE, World};
 
 #[tokio::test(start_paused = true)]
 async fn node_changes_update_the_balancer_and_say_so() {
-    let world = World::running(&["a", "b"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a", "b"]).await;
     world.add_node("c");
-    world
-        .until("c is balanced over", |w| {
-            w.cloud.balancer(&uid).unwrap() == ["a", "b", "c"]
-        })
-        .await;
+    world.leads_to(&uid, &["a", "b", "c"]).await;
     world.pass(seconds(1)).await;
     assert_eq!(
         world.events("web").last().unwrap(),
@@ -29,15 +24,13 @@ async fn node_changes_update_the_balancer_and_say_so() {
             "Updated load balancer with new hosts".to_owned()
         )
     );
-    world.api.delete("Node", "", "c");
-    world
-        .until("c is out", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"])
-        .await;
+    world.delete_node("c");
+    world.leads_to(&uid, &["a", "b"]).await;
     for name in ["a", "b"] {
-        world.api.delete("Node", "", name);
+        world.delete_node(name);
     }
     world
-        .until("nobody is left", |w| w.cloud.balancer(&uid).unwrap().is_empty())
+        .until("nobody is left", |w| w.balancer(&uid).unwrap().is_empty())
         .await;
     world.pass(seconds(1)).await;
     assert_eq!(world.reasons("web").last().unwrap(), "UnAvailableLoadBalancer");
@@ -45,19 +38,13 @@ async fn node_changes_update_the_balancer_and_say_so() {
 
 #[tokio::test(start_paused = true)]
 async fn the_set_of_nodes_is_not_worked_out_anew_for_a_heartbeat() {
-    let world = World::running(&["a", "b"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a", "b"]).await;
     let sync_after = async |change: fn(&mut Value)| {
-        let mut node = world.api.object("Node", "", "a").unwrap();
+        let mut node = world.node("a");
         change(&mut node);
         world.apply(node);
         world.pass(seconds(11)).await;
-        world.annotate(
-            "web",
-            "cloud.example/a",
-            &format!("{:?}", tokio::time::Instant::now()),
-        );
+        world.annotate("web", "cloud.example/a", &format!("{:?}", Instant::now()));
         world.pass(seconds(1)).await;
         let mut lists = std::mem::take(&mut world.cloud.state.lock().unwrap().nodes);
         lists.pop().unwrap()
@@ -76,42 +63,39 @@ async fn the_set_of_nodes_is_not_worked_out_anew_for_a_heartbeat() {
 async fn a_label_that_a_service_selects_by_counts_also_while_its_balancer_is_made() {
     for is_served in [false, true] {
         let world = World::running(&["a", "b"]).await;
-        world.cloud.set(|cloud| cloud.selected_label = Some("env"));
+        world.set(|cloud| cloud.selected_label = Some("env"));
         let label = |name: &str| {
-            let mut node = world.api.object("Node", "", name).unwrap();
-            node["metadata"]["labels"] = json!({ "env": "prod" });
-            world.apply(node);
+            world.edit_node(name, |node| {
+                node["metadata"]["labels"] = json!({ "env": "prod" });
+            });
         };
         let uid = world.add_service("web");
         if is_served {
             world.settled("web").await;
-            world.cloud.set(|cloud| cloud.busy_looks = 20);
+            world.set(|cloud| cloud.busy_looks = 20);
             label("b");
         } else {
-            world.cloud.set(|cloud| cloud.busy_looks = 20);
+            world.set(|cloud| cloud.busy_looks = 20);
         }
         world.pass(seconds(5)).await;
         label("a");
         world.pass(seconds(60)).await;
         let expected: &[&str] = if is_served { &["a", "b"] } else { &["a"] };
-        assert_eq!(world.cloud.balancer(&uid).unwrap(), expected);
+        assert_eq!(world.balancer(&uid).unwrap(), expected);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_waits_before_its_first_write_goes_on_with_the_nodes_of_then() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.awaited_node = Some("b".to_owned()));
+    world.set(|cloud| cloud.awaited_node = Some("b".to_owned()));
     let uid = world.add_service("web");
     world.pass(seconds(30)).await;
     assert_eq!(world.cloud.calls("create"), []);
     world.add_node("b");
     world.pass(seconds(3)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.reasons("web"), MADE);
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,23 +104,19 @@ async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_i
     world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } }));
     let uid = world.add_service("web");
     world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
-    let reads = world.cloud.calls("read").len();
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
+    let reads = world.calls("read");
     world.add_node("b");
     world
-        .until("the cloud is asked to look again", |w| {
-            w.cloud.calls("read").len() > reads
-        })
+        .until("the cloud is asked to look again", |w| w.calls("read") > reads)
         .await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_joins_is_one_change_and_is_not_waited_for_when_nobody_initialises_it() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    let reads = || world.cloud.calls("read").len();
+    let (world, uid) = World::serving(&["a"]).await;
+    let reads = || world.calls("read");
     let join = |name: &str| {
         let taint = json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]);
         world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": name }, "spec": { "taints": taint } }));
@@ -145,9 +125,9 @@ async fn a_node_that_joins_is_one_change_and_is_not_waited_for_when_nobody_initi
     join("b");
     world.pass(seconds(3)).await;
     assert_eq!(reads(), before, "nobody knows its address yet");
-    let mut node = world.api.object("Node", "", "b").unwrap();
-    node["spec"] = json!({ "providerID": "fake://b" });
-    world.apply(node);
+    world.edit_node("b", |node| {
+        node["spec"] = json!({ "providerID": "fake://b" });
+    });
     world.pass(seconds(30)).await;
     assert_eq!(
         reads(),
@@ -156,15 +136,13 @@ async fn a_node_that_joins_is_one_change_and_is_not_waited_for_when_nobody_initi
     );
     join("c");
     world.pass(seconds(11)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b", "c"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b", "c"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_gets_other_addresses_has_the_balancers_looked_at() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let reads = || world.cloud.calls("read").len();
+    let (world, _) = World::serving(&["a"]).await;
+    let reads = || world.calls("read");
     let before = reads();
     let node = |address: &str, heartbeat: u32| {
         json!({
@@ -186,14 +164,12 @@ async fn a_node_that_gets_other_addresses_has_the_balancers_looked_at() {
 
 #[tokio::test(start_paused = true)]
 async fn the_exclusion_label_counts_by_its_value_and_a_cordon_does_not_count() {
-    let world = World::running(&["a", "b", "c"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    let updates = || world.cloud.calls("set-nodes").len();
+    let (world, uid) = World::serving(&["a", "b", "c"]).await;
+    let updates = || world.calls("set-nodes");
     let change = |part: &str, field: &str, value: Value| {
-        let mut node = world.api.object("Node", "", "c").unwrap();
-        node[part][field] = value;
-        world.apply(node);
+        world.edit_node("c", |node| {
+            node[part][field] = value;
+        });
     };
     let exclude = |value: &str| json!({ "node.kubernetes.io/exclude-from-external-load-balancers": value });
     for (value, is_in, is_news) in [
@@ -206,7 +182,7 @@ async fn the_exclusion_label_counts_by_its_value_and_a_cordon_does_not_count() {
         let before = updates();
         change("metadata", "labels", exclude(value));
         world.pass(seconds(3)).await;
-        let nodes = world.cloud.balancer(&uid).unwrap();
+        let nodes = world.balancer(&uid).unwrap();
         assert_eq!(nodes.contains(&"c".to_owned()), is_in, "{value:?}");
         assert_eq!(updates() - before, usize::from(is_news), "{value:?}");
     }
@@ -223,7 +199,7 @@ async fn the_exclusion_label_counts_by_its_value_and_a_cordon_does_not_count() {
     assert_eq!(updates(), before);
     change("spec", "taints", to_be_deleted);
     world.pass(seconds(3)).await;
-    let nodes = world.cloud.balancer(&uid).unwrap();
+    let nodes = world.balancer(&uid).unwrap();
     assert_eq!(nodes, ["a", "b"], "the autoscaler's taint counts");
 }
 
@@ -237,42 +213,30 @@ async fn thirty_nodes_that_join_together_are_few_updates() {
         })
         .await;
     world.pass(seconds(2)).await;
-    let before = world.cloud.calls("set-nodes").len();
+    let before = world.calls("set-nodes");
     for n in 0..30 {
         world.add_node(&format!("n{n:02}"));
         world.pass(Duration::from_millis(40)).await;
     }
     world
         .until("all balance over all", |w| {
-            uids.iter().all(|uid| w.cloud.balancer(uid).unwrap().len() == 31)
+            uids.iter().all(|uid| w.balancer(uid).unwrap().len() == 31)
         })
         .await;
-    let updates = world.cloud.calls("set-nodes").len() - before;
+    let updates = world.calls("set-nodes") - before;
     assert!(updates <= 40, "{updates}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world
-        .cloud
-        .set(|cloud| cloud.write_errors.push_back(CloudError::other("busy")));
+    let (world, uid) = World::serving(&["a"]).await;
+    world.fail(1, CloudError::other("busy"));
     world.add_node("b");
-    world
-        .until("b is balanced over", |w| {
-            w.cloud.balancer(&uid).unwrap() == ["a", "b"]
-        })
-        .await;
+    world.leads_to(&uid, &["a", "b"]).await;
     world.pass(seconds(1)).await;
-    let failed = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "UpdateLoadBalancerFailed")
-        .unwrap();
+    let failed = world.message("web", "UpdateLoadBalancerFailed");
     assert_eq!(
-        failed.1,
+        failed,
         "Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], \
          error: error during set-nodes(web: a b): busy"
     );
@@ -293,94 +257,84 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
 async fn a_balancer_that_was_never_finished_waits_for_its_next_try_with_the_nodes_of_then() {
     let world = World::running(&["a"]).await;
     let second = [("web".to_owned(), seconds(1))];
-    world.cloud.set(|cloud| cloud.write_time = second.into());
+    world.set(|cloud| cloud.write_time = second.into());
     let uid = world.add_service("web");
-    world
-        .until("it is made", |w| w.cloud.balancer(&uid).is_some())
-        .await;
-    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
-    world.cloud.set(|cloud| cloud.write_errors = failures().collect());
+    world.until("it is made", |w| w.balancer(&uid).is_some()).await;
+    world.fail(50, CloudError::other("no quota for that"));
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
-    let reads = world.cloud.calls("read web").len();
+    let reads = world.calls("read web");
     for name in ["b", "c"] {
         world.add_node(name);
         world.pass(seconds(5)).await;
     }
-    assert_eq!(world.cloud.calls("read web").len(), reads);
-    world.cloud.set(|cloud| cloud.write_errors.clear());
+    assert_eq!(world.calls("read web"), reads);
+    world.set(|cloud| cloud.write_errors.clear());
     world.pass(seconds(300)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b", "c"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b", "c"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nodes_that_are_again_those_of_before_a_failure_are_followed_at_once() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
-    world.cloud.set(|cloud| cloud.write_errors = failures().collect());
+    let (world, _) = World::serving(&["a"]).await;
+    world.fail(50, CloudError::other("no quota for that"));
     world.add_node("b");
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
-    let reads = world.cloud.calls("read web").len();
-    world.api.delete("Node", "", "b");
+    let reads = world.calls("read web");
+    world.delete_node("b");
     world.pass(seconds(10)).await;
-    assert!(world.cloud.calls("read web").len() > reads);
+    assert!(world.calls("read web") > reads);
 }
 
 /// As when a Node is not ready for a few seconds, and a part of the Service is refused for good.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_change_during_a_sync_that_fails_are_followed_at_once() {
-    let world = World::running(&["a", "b"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a", "b"]).await;
     let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.write_errors = failures().collect();
         cloud.write_time.insert("web".to_owned(), seconds(5));
     });
     world.add_node("c");
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
-    world.api.delete("Node", "", "b");
+    world.delete_node("b");
     world.pass(seconds(2)).await;
     world.add_node("b");
     world.pass(seconds(2)).await;
-    let reads = world.cloud.calls("read web").len();
+    let reads = world.calls("read web");
     world.pass(seconds(6)).await;
-    assert!(world.cloud.calls("read web").len() > reads);
+    assert!(world.calls("read web") > reads);
 }
 
 /// One part of a new Service may never be done.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_shown_before_its_sync_ends_follows_the_nodes() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.shows_early = true;
         cloud.hangs_when_shown = true;
     });
     let uid = world.add_service("web");
-    world.until("it is shown", |w| w.address("web").is_some()).await;
+    world.addressed("web").await;
     world.add_node("b");
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
-    world.api.delete("Node", "", "a");
+    assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
+    world.delete_node("a");
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["b"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["b"]);
 }
 
 /// Whatever fails: an intent that is refused, a read of the cloud, or the status that a policy denies.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_fails_keeps_its_pauses_though_the_nodes_are_others_than_when_it_settled() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     let deny = Effect::Deny(|service| service["status"]["loadBalancer"]["ingress"].is_array());
-    world.api.faults().inject(Fault::new(deny).resource("services"));
+    world.inject(Fault::new(deny).resource("services"));
     world.edit("web", |service| service["status"] = json!({}));
     world.add_node("b");
     world.pass(seconds(10)).await;
-    let reads = world.cloud.calls("read web").len();
+    let reads = world.calls("read web");
     world.pass(seconds(120)).await;
-    let more = world.cloud.calls("read web").len() - reads;
+    let more = world.calls("read web") - reads;
     assert!((1..=8).contains(&more), "{more} looks in two minutes");
 }
 
@@ -389,46 +343,40 @@ async fn a_cloud_that_made_no_balancer_is_not_asked_again_because_a_node_joined(
     for tells_later in [false, true] {
         let world = World::running(&["a"]).await;
         let failures = || (0..50).map(|_| CloudError::other("no quota for that"));
-        world.cloud.set(|cloud| {
+        world.set(|cloud| {
             cloud.write_errors = failures().collect();
             cloud.tells_errors_later = tells_later;
         });
         world.add_service("web");
         world.pass(seconds(400)).await;
-        let tries = world.cloud.calls("create").len();
+        let tries = world.calls("create");
         assert!(tries > 3, "{tries}");
         world.add_node("b");
         world.pass(seconds(5)).await;
-        assert_eq!(
-            world.cloud.calls("create").len(),
-            tries,
-            "tells later: {tells_later}"
-        );
+        assert_eq!(world.calls("create"), tries, "tells later: {tells_later}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_for_want_of_nodes_is_made_when_one_joins() {
     let world = World::running(&[]).await;
-    world.cloud.set(|cloud| cloud.refuses_without_nodes = true);
+    world.set(|cloud| cloud.refuses_without_nodes = true);
     let uid = world.add_service("web");
     world.pass(seconds(400)).await; // the next try by the schedule is minutes away
-    assert_eq!(world.cloud.balancer(&uid), None);
+    assert_eq!(world.balancer(&uid), None);
     world.add_node("a");
     world.pass(seconds(5)).await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
+    assert_eq!(world.balancer(&uid).unwrap(), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_somebody_deleted_is_made_anew_without_a_warning_when_nodes_change() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| cloud.balancers.clear());
+    let (world, uid) = World::serving(&["a"]).await;
+    world.set(|cloud| cloud.balancers.clear());
     world.add_node("b");
     world
         .until("it is there again", |w| {
-            w.cloud.balancer(&uid).is_some_and(|nodes| nodes == ["a", "b"])
+            w.balancer(&uid).is_some_and(|nodes| nodes == ["a", "b"])
         })
         .await;
     world.pass(seconds(60)).await;
@@ -438,7 +386,7 @@ async fn a_balancer_that_somebody_deleted_is_made_anew_without_a_warning_when_no
         "{failures:?}"
     );
     assert_eq!(world.metrics.nodesync_error_total.get(), 0);
-    assert_eq!(world.cloud.calls("create").len(), 2);
+    assert_eq!(world.calls("create"), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -447,9 +395,7 @@ async fn a_pass_over_changed_nodes_lasts_until_its_slowest_balancer_is_up_to_dat
     let uids = ["quick", "slow"].map(|name| world.add_service(name));
     world.settled("quick").await;
     world.settled("slow").await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("slow".to_owned(), seconds(7));
-    });
+    world.slow("slow", seconds(7));
     let passes = |world: &World| {
         let page = world.page();
         let value = |name: &str| {
@@ -465,8 +411,7 @@ async fn a_pass_over_changed_nodes_lasts_until_its_slowest_balancer_is_up_to_dat
     world.add_node("b");
     world
         .until("both balance over both", |w| {
-            uids.iter()
-                .all(|uid| w.cloud.balancer(uid).unwrap() == ["a", "b"])
+            uids.iter().all(|uid| w.balancer(uid).unwrap() == ["a", "b"])
         })
         .await;
     world.pass(seconds(1)).await;
@@ -482,7 +427,7 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     world.add_service("web");
     world.settled("web").await;
     world.pass(seconds(5)).await;
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     let said = world.events("web").len();
     world.add_node("b");
     world.pass(seconds(60)).await;
@@ -490,23 +435,23 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     let updated = (updated.0.to_owned(), updated.1.to_owned());
     assert_eq!(world.events("web")[said..], [updated]);
     assert_eq!(world.metrics.loadbalancer_sync_total.get(), 1);
-    world.api.delete("Node", "", "a");
+    world.delete_node("a");
     world.pass(seconds(60)).await;
     assert_eq!(
         world.metrics.loadbalancer_sync_total.get(),
         2,
         "the same event once more"
     );
-    let mut node = world.api.object("Node", "", "b").unwrap();
-    node["status"]["addresses"] = json!([{ "type": "InternalIP", "address": "10.0.0.9" }]);
-    world.apply(node);
+    world.edit_node("b", |node| {
+        node["status"]["addresses"] = json!([{ "type": "InternalIP", "address": "10.0.0.9" }]);
+    });
     world.pass(seconds(60)).await;
     assert_eq!(
         world.metrics.loadbalancer_sync_total.get(),
         2,
         "its addresses are nothing to them"
     );
-    world.api.delete("Node", "", "b");
+    world.delete_node("b");
     world.pass(seconds(60)).await;
     let events = world.events("web");
     assert_eq!(events.last().unwrap().0, "UnAvailableLoadBalancer");
@@ -516,20 +461,13 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     );
     world.add_node("c");
     world.pass(seconds(60)).await;
-    assert_eq!(world.cloud.calls("").len(), calls);
+    assert_eq!(world.calls(""), calls);
     world.annotate("web", "example.com/changed", "yes");
     world.pass(seconds(5)).await;
-    assert!(
-        world.cloud.calls("").len() > calls,
-        "a change of the Service still counts"
-    );
-    let after = world.cloud.calls("").len();
+    assert!(world.calls("") > calls, "a change of the Service still counts");
+    let after = world.calls("");
     world.pass(seconds(60)).await;
-    assert_eq!(
-        world.cloud.calls("").len(),
-        after,
-        "nor is it behind the nodes for ever"
-    );
+    assert_eq!(world.calls(""), after, "nor is it behind the nodes for ever");
 }
 
 #[tokio::test(start_paused = true)]
@@ -558,7 +496,7 @@ async fn a_service_on_its_way_out_is_told_of_no_nodes() {
     });
     world.add_service("web");
     world.settled("web").await;
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(2)).await;
     world.add_node("b");
     world.pass(seconds(2)).await;
@@ -576,8 +514,7 @@ fn instance(world: &World, node: &str) -> Option<String> {
 
 /// Writes sent to Nodes so far, as the versions of these Nodes show them.
 fn versions(world: &World, nodes: &[&str]) -> Vec<String> {
-    let version =
-        |name: &&str| world.api.object("Node", "", name).unwrap()["metadata"]["resourceVersion"].to_string();
+    let version = |name: &&str| world.node(name)["metadata"]["resourceVersion"].to_string();
     nodes.iter().map(version).collect()
 }
 
@@ -597,9 +534,9 @@ async fn nodes_of_a_sync_or_an_update_carry_what_the_cloud_notes_on_them() {
         world.add_node("b");
         world.pass(seconds(10)).await;
         assert_eq!(instance(&world, "b").as_deref(), Some("fake://b"));
-        let mut node = world.api.object("Node", "", "a").unwrap();
-        node["metadata"]["annotations"][INSTANCE] = json!("zzz");
-        world.apply(node);
+        world.edit_node("a", |node| {
+            node["metadata"]["annotations"][INSTANCE] = json!("zzz");
+        });
         world.pass(seconds(10)).await;
         assert_eq!(
             instance(&world, "a").as_deref(),
@@ -631,11 +568,8 @@ async fn a_note_on_a_node_that_cannot_be_written_fails_nothing_and_is_tried_at_t
     world.settled("web").await;
     world.pass(seconds(60)).await;
     assert_eq!(instance(&world, "a"), None);
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
+    assert_eq!(world.balancer(&uid).unwrap(), ["a"]);
+    assert_eq!(world.reasons("web"), MADE);
     world.annotate("web", "example.com/changed", "yes");
     world.pass(seconds(10)).await;
     assert_eq!(instance(&world, "a").as_deref(), Some("fake://a"));

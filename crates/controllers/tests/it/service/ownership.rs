@@ -11,81 +11,67 @@ async fn a_service_of_a_class_is_not_touched() {
     let world = World::running(&["a"]).await;
     world.add("web", json!({ "loadBalancerClass": "example.com/other" }));
     world.pass(seconds(60)).await;
-    assert!(
-        world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web")
-    );
+    assert!(world.calls("") == 0 && world.events("web").is_empty() && !world.has_finalizer("web"));
     // Nor when it carries the shared finalizer and is deleted.
     world.edit("web", |s| {
         s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
     });
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(60)).await;
-    assert!(world.has_finalizer("web") && world.cloud.calls("").is_empty());
+    assert!(world.has_finalizer("web") && world.calls("") == 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_recreated_under_its_name_gets_a_balancer_of_its_own() {
-    let world = World::running(&["a"]).await;
-    let old = world.add_service("web");
-    world.settled("web").await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
+    let (world, old) = World::serving(&["a"]).await;
+    world.strip_finalizer("web");
+    world.delete("web");
     let new = world.add_service("web");
     world.settled("web").await;
-    world
-        .until("the old balancer is gone", |w| w.cloud.balancer(&old).is_none())
-        .await;
-    assert!(world.cloud.balancer(&new).is_some());
+    world.removed(&old).await;
+    assert!(world.balancer(&new).is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_recreated_while_its_balancer_is_being_made_gets_one_of_its_own_too() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".into(), seconds(5));
-    });
+    world.slow("web", seconds(5));
     let old = world.add_service("web");
-    world
-        .until("being created", |w| !w.cloud.calls("create").is_empty())
-        .await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
+    world.called("create").await;
+    world.strip_finalizer("web");
+    world.delete("web");
     let new = world.add_service("web");
     world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&old), None);
-    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"]);
+    assert_eq!(world.balancer(&old), None);
+    assert_eq!(world.balancer(&new).unwrap(), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_recreated_while_nobody_ran_is_another_one() {
-    let mut world = World::running(&["a"]).await;
-    let old = world.add_service("web");
-    world.settled("web").await;
+    let (mut world, old) = World::serving(&["a"]).await;
     world.stop().await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
+    world.strip_finalizer("web");
+    world.delete("web");
     let new = world.add_service("web");
     assert_eq!(world.address("web"), None);
     world.start();
     world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"]);
+    assert_eq!(world.balancer(&new).unwrap(), ["a"]);
     assert!(world.has_finalizer("web"));
     assert!(
-        world.cloud.balancer(&old).is_some(),
+        world.balancer(&old).is_some(),
         "nothing that is known tells whose it was, so it is left alone"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_balancer_of_ours_goes_though_its_service_has_a_class_by_then() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
+    let (world, uid) = World::serving(&["a"]).await;
     let busy = CloudError::other("busy");
-    world.cloud.set(|cloud| cloud.write_errors.push_back(busy));
+    world.fail(1, busy);
     world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
     world.pass(seconds(1)).await;
-    assert!(world.cloud.balancer(&uid).is_some(), "its deletion failed");
+    assert!(world.balancer(&uid).is_some(), "its deletion failed");
     world.edit("web", |s| {
         s["spec"]["type"] = json!("LoadBalancer");
         s["spec"]["loadBalancerClass"] = json!("example.com/other");
@@ -93,21 +79,19 @@ async fn a_balancer_of_ours_goes_though_its_service_has_a_class_by_then() {
     world.edit("web", |s| {
         s["status"]["loadBalancer"] = json!({ "ingress": [{ "ip": "203.0.113.9" }] })
     });
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
+    world.removed(&uid).await;
     world.pass(seconds(1)).await;
     assert!(!world.has_finalizer("web"));
     assert_eq!(world.address("web").as_deref(), Some("203.0.113.9"));
     // From now on it is the other controller's, and so is the finalizer.
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     world.edit("web", |s| {
         s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
     });
-    world.api.delete("Service", "default", "web");
+    world.delete("web");
     world.pass(seconds(60)).await;
     assert!(world.has_finalizer("web"));
-    assert_eq!(world.cloud.calls("").len(), calls);
+    assert_eq!(world.calls(""), calls);
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,10 +106,8 @@ async fn a_service_that_gave_up_its_class_is_ours_to_its_end() {
     world.pass(seconds(1)).await;
     world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
     world.settled("web").await;
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
+    world.delete("web");
+    world.gone("web").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +120,7 @@ async fn a_service_of_a_class_that_is_served_is_ours_and_one_without_may_be_anot
     world.add_service("plain");
     world.settled("web").await;
     world.pass(seconds(60)).await;
-    assert_eq!(world.cloud.balancer(&of_ours).unwrap(), ["a"]);
+    assert_eq!(world.balancer(&of_ours).unwrap(), ["a"]);
     for name in ["other", "plain"] {
         assert!(
             !world.has_finalizer(name) && world.events(name).is_empty(),
@@ -146,18 +128,18 @@ async fn a_service_of_a_class_that_is_served_is_ours_and_one_without_may_be_anot
         );
     }
     // Nor is the finalizer of whoever serves those without a class.
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     world.edit("plain", |s| {
         s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
     });
     world.edit("plain", |s| s["spec"]["type"] = json!("ClusterIP"));
-    world.api.delete("Service", "default", "plain");
+    world.delete("plain");
     world.pass(seconds(60)).await;
     assert!(world.has_finalizer("plain"));
-    assert_eq!(world.cloud.calls("").len(), calls);
-    world.api.delete("Service", "default", "web");
-    world.until("it is gone", |w| w.service("web").is_none()).await;
-    assert_eq!(world.cloud.balancer(&of_ours), None);
+    assert_eq!(world.calls(""), calls);
+    world.delete("web");
+    world.gone("web").await;
+    assert_eq!(world.balancer(&of_ours), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,7 +157,7 @@ async fn a_class_that_changes_through_another_type_is_followed() {
         if class == "other" {
             world
                 .until("it is gone", |w| {
-                    w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
+                    w.balancer(&uid).is_none() && !w.has_finalizer("web")
                 })
                 .await;
         }
@@ -184,7 +166,7 @@ async fn a_class_that_changes_through_another_type_is_followed() {
             s["spec"]["loadBalancerClass"] = json!(class);
         });
         world.pass(seconds(30)).await;
-        assert_eq!(world.cloud.balancer(&uid).is_some(), class == "ours", "{class}");
+        assert_eq!(world.balancer(&uid).is_some(), class == "ours", "{class}");
         assert_eq!(world.has_finalizer("web"), class == "ours", "{class}");
     }
 }
@@ -198,9 +180,9 @@ async fn what_lost_its_class_while_no_process_ran_is_removed_by_the_manager_that
         world.start();
         let uid = world.add("web", json!({ "loadBalancerClass": "ours" }));
         world.settled("web").await;
-        let calls = world.cloud.calls("").len();
+        let calls = world.calls("");
         world.pass(seconds(60)).await;
-        assert_eq!(world.cloud.calls("").len(), calls, "the note is our own writing");
+        assert_eq!(world.calls(""), calls, "the note is our own writing");
         world.stop().await;
         world.edit("web", |s| {
             s["spec"]["type"] = json!("ClusterIP");
@@ -212,12 +194,12 @@ async fn what_lost_its_class_while_no_process_ran_is_removed_by_the_manager_that
                 s["spec"]["loadBalancerClass"] = json!(class);
             });
         }
-        let calls = world.cloud.calls("").len();
+        let calls = world.calls("");
         world.start();
         world.pass(seconds(60)).await;
         // Whoever serves the new class may have taken the load balancer over.
         let stays = new_class.is_some();
-        assert_eq!(world.cloud.balancer(&uid).is_some(), stays);
+        assert_eq!(world.balancer(&uid).is_some(), stays);
         assert_eq!(world.has_finalizer("web"), stays);
         let service = world.service("web").unwrap().to_string();
         assert_eq!(
@@ -225,7 +207,7 @@ async fn what_lost_its_class_while_no_process_ran_is_removed_by_the_manager_that
             stays,
             "{service}"
         );
-        assert_eq!(world.cloud.calls("").len() == calls, stays);
+        assert_eq!(world.calls("") == calls, stays);
     }
 }
 
@@ -237,7 +219,7 @@ async fn a_note_of_the_class_that_somebody_strips_is_put_back_without_a_call_to_
     world.start();
     world.add("web", json!({ "loadBalancerClass": "ours" }));
     world.settled("web").await;
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     for round in 1..10 {
         world.edit("web", |s| {
             let annotations = s["metadata"]["annotations"].as_object_mut().unwrap();
@@ -250,7 +232,7 @@ async fn a_note_of_the_class_that_somebody_strips_is_put_back_without_a_call_to_
             "{round}"
         );
     }
-    assert_eq!(world.cloud.calls("").len(), calls);
+    assert_eq!(world.calls(""), calls);
     assert!(world.count("ChangedBack") <= 1);
 }
 

@@ -20,7 +20,7 @@ async fn a_cloud_that_limits_the_rate_of_calls_is_told_as_such_in_one_event() {
         )
     };
     let errors = [7, 9, 8].map(throttled);
-    world.cloud.set(|cloud| cloud.write_errors.extend(errors));
+    world.set(|cloud| cloud.write_errors.extend(errors));
     world.add_service("web");
     world.settled("web").await;
     let events = world.api.objects("Event");
@@ -52,7 +52,7 @@ async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_cloud_looked_a
         .journal()
         .matching(|exchange| exchange.is_write() && exchange.status == 429);
     assert_eq!(refused.len(), 3);
-    let looks = world.cloud.calls("read").len();
+    let looks = world.calls("read");
     assert!(looks <= 5, "{looks}");
     let settled = world.cloud.calls("read").last().unwrap().0;
     assert!((7 + 10 + 20..40).contains(&settled.as_secs()), "{settled:?}");
@@ -60,15 +60,13 @@ async fn an_api_server_that_is_busy_for_minutes_does_not_have_the_cloud_looked_a
 
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_asks_for_a_minute_has_it_whatever_changes_meanwhile() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     let after = seconds(60);
     let throttled = CloudError::new(ErrorKind::Throttled { after }, "429 Too Many Requests");
-    world.cloud.set(|cloud| cloud.read_errors.push_back(throttled));
+    world.set(|cloud| cloud.read_errors.push_back(throttled));
     world.annotate("web", "cloud.example/a", "1");
     world.pass(seconds(1)).await;
-    let calls = world.cloud.calls("").len();
+    let calls = world.calls("");
     world.annotate("web", "cloud.example/a", "2");
     world.add_node("b");
     world.pass(seconds(30)).await;
@@ -76,7 +74,7 @@ async fn a_cloud_that_asks_for_a_minute_has_it_whatever_changes_meanwhile() {
         s["spec"]["sessionAffinity"] = serde_json::json!("ClientIP")
     });
     world.pass(seconds(28)).await;
-    assert_eq!(world.cloud.calls("").len(), calls);
+    assert_eq!(world.calls(""), calls);
     world.pass(seconds(2)).await;
-    assert!(world.cloud.calls("set-nodes(web: a b)").len() == 1);
+    assert!(world.calls("set-nodes(web: a b)") == 1);
 }

@@ -40,8 +40,8 @@ fn shown(reason: &str, count: u64, oldest: u64) -> (String, u64, u64) {
 #[tokio::test(start_paused = true)]
 async fn a_service_is_shown_as_unsettled_from_its_change_until_it_is_settled() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".into(), seconds(30));
+    world.slow("web", seconds(30));
+    world.set(|cloud| {
         cloud.busy_looks = 1;
     });
     world.pass(seconds(1)).await;
@@ -56,11 +56,11 @@ async fn a_service_is_shown_as_unsettled_from_its_change_until_it_is_settled() {
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_the_cloud_is_busy_with_is_shown_as_waiting() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.busy_looks = u32::MAX);
+    world.set(|cloud| cloud.busy_looks = u32::MAX);
     world.add_service("web");
     world.pass(seconds(100)).await;
     assert_eq!(unsettled(&world), [shown("waiting", 1, 100)]);
-    world.cloud.set(|cloud| cloud.busy_looks = 0);
+    world.set(|cloud| cloud.busy_looks = 0);
     world.settled("web").await;
     assert_eq!(unsettled(&world), []);
 }
@@ -88,7 +88,7 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
         (ErrorKind::Transient, "failed"),
         (ErrorKind::Other, "failed"),
     ] {
-        world.cloud.set(|cloud| {
+        world.set(|cloud| {
             cloud.read_errors.clear();
             cloud.read_errors.push_back(CloudError::new(kind, "no"));
         });
@@ -100,7 +100,7 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
         let found = unsettled(&world);
         assert!(found.contains(&shown(reason, 1, 1)), "{kind:?}: {found:?}");
         world.api.delete("Service", "default", &name);
-        world.until("it is gone", |w| w.service(&name).is_none()).await;
+        world.gone(&name).await;
         world.pass(seconds(1)).await;
         assert!(!unsettled(&world).iter().any(|(of, ..)| of == reason), "{kind:?}");
     }
@@ -109,10 +109,8 @@ async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_eac
 /// Upstream's event is told once and is gone after an hour.
 #[tokio::test(start_paused = true)]
 async fn a_service_without_a_node_to_lead_to_is_shown_until_there_is_one() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    world.api.delete("Node", "", "a");
+    let (world, _) = World::serving(&["a"]).await;
+    world.delete_node("a");
     world.until("it leads nowhere", |w| unsettled(w).len() == 1).await;
     assert_eq!(unsettled(&world)[0].0, "no_nodes");
     let age = unsettled(&world)[0].2;
@@ -126,7 +124,7 @@ async fn a_service_without_a_node_to_lead_to_is_shown_until_there_is_one() {
     world.until("it is served", |w| unsettled(w).is_empty()).await;
 
     // Of a refusal the lack of Nodes is the first cause: some clouds refuse for it.
-    world.api.delete("Node", "", "b");
+    world.delete_node("b");
     world.pass(seconds(60)).await;
     world.add("other", json!({}));
     world.annotate("other", "cloud.example/broken", "x");
@@ -136,15 +134,13 @@ async fn a_service_without_a_node_to_lead_to_is_shown_until_there_is_one() {
         matches!(&found[..], [(reason, 2, _)] if reason == "no_nodes"),
         "{found:?}"
     );
-    world.api.delete("Service", "default", "other");
-    world.until("it is gone", |w| w.service("other").is_none()).await;
+    world.delete("other");
+    world.gone("other").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_check_that_fails_is_shown_from_then_on_and_the_change_after_it_from_the_change_on() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     let settles = |world: &World| {
         let page = world.page();
         let count = "load_balancer_settle_duration_seconds_count ";
@@ -154,7 +150,7 @@ async fn a_check_that_fails_is_shown_from_then_on_and_the_change_after_it_from_t
     };
     assert_eq!(settles(&world).as_deref(), Some("1"));
     let deny = || {
-        world.cloud.set(|cloud| {
+        world.set(|cloud| {
             let denied = || CloudError::new(ErrorKind::Denied, "wrong token");
             cloud
                 .read_errors
@@ -172,7 +168,7 @@ async fn a_check_that_fails_is_shown_from_then_on_and_the_change_after_it_from_t
     let age = *age;
     world.pass(seconds(100)).await;
     assert_eq!(unsettled(&world), [shown("denied", 1, age + 100)]);
-    world.cloud.set(|cloud| cloud.read_errors.clear());
+    world.set(|cloud| cloud.read_errors.clear());
     world.pass(seconds(301)).await;
     assert_eq!(unsettled(&world), []);
     assert_eq!(settles(&world).as_deref(), Some("1"), "there was no change");
@@ -188,7 +184,7 @@ async fn a_check_that_fails_is_shown_from_then_on_and_the_change_after_it_from_t
 #[tokio::test(start_paused = true)]
 async fn nothing_is_shown_by_a_process_whose_controller_has_ended() {
     let mut world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.busy_looks = u32::MAX);
+    world.set(|cloud| cloud.busy_looks = u32::MAX);
     world.add_service("web");
     world.pass(seconds(10)).await;
     assert!(world.page().contains("load_balancers_unsettled{"));
@@ -199,7 +195,7 @@ async fn nothing_is_shown_by_a_process_whose_controller_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn a_step_that_waits_for_another_services_step_is_shown_and_measured() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
+    world.set(|cloud| {
         cloud.has_one_lane = true;
         for name in ["one", "two"] {
             cloud.write_time.insert(name.into(), seconds(20));
@@ -226,9 +222,7 @@ async fn a_step_that_waits_for_another_services_step_is_shown_and_measured() {
 
 #[tokio::test(start_paused = true)]
 async fn a_condition_of_this_name_on_a_service_of_another_controller_stays() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
+    let (world, _) = World::serving(&["a"]).await;
     world.edit("web", |it| it["spec"]["type"] = json!("ClusterIP"));
     world
         .until("it is ours no more", |w| !w.has_finalizer("web"))
@@ -303,16 +297,14 @@ async fn a_service_in_trouble_has_a_condition_that_tells_why_until_it_is_settled
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_is_written_during_a_sync_is_no_conflict_and_no_cause_to_read_again() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("web".into(), seconds(40));
-    });
+    world.slow("web", seconds(40));
     world.add_service("web");
     world
         .until("it has its condition", |world| condition(world).is_some())
         .await;
     world.settled("web").await;
     assert_eq!(world.conflicts(), 0);
-    let reads = world.cloud.calls("read web").len();
+    let reads = world.calls("read web");
     assert_eq!(reads, 2, "at first, and after the writes");
 }
 
@@ -321,7 +313,7 @@ async fn a_condition_that_is_written_during_a_sync_is_no_conflict_and_no_cause_t
 async fn what_is_held_back_of_a_service_that_is_settled_stands_on_it_until_it_is_done() {
     let world = World::running(&["a"]).await;
     let refusal = Refusal::new("no such method").with_remedy("choose another one");
-    world.cloud.set(|cloud| cloud.lacks = Some(refusal));
+    world.set(|cloud| cloud.lacks = Some(refusal));
     world.add_service("web");
     world.settled("web").await;
     world.pass(seconds(31)).await;
@@ -335,7 +327,7 @@ async fn what_is_held_back_of_a_service_that_is_settled_stands_on_it_until_it_is
     // The periodic check comes every ten minutes.
     world.pass(seconds(1300)).await;
     assert_eq!(condition(&world), told);
-    world.cloud.set(|cloud| cloud.lacks = None);
+    world.set(|cloud| cloud.lacks = None);
     world.pass(seconds(700)).await;
     assert_eq!((condition(&world), unsettled(&world)), (None, Vec::new()));
 }

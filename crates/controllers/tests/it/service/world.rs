@@ -9,12 +9,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ClusterFacts, ServiceClasses};
+use bowline_cloud_provider::{CloudError, ClusterFacts, ServiceClasses};
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::queue::Heartbeat;
 use bowline_controllers::service::{COMPONENT, NAME, ServiceController, ServiceProvider};
 use bowline_controllers::{Context, Controller};
-use bowline_kube_api::KubeApi;
+use bowline_kube_api::{Fault, KubeApi};
 use bowline_kube_io::{
     Body, EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
 };
@@ -26,6 +26,9 @@ use super::cloud::{Cloud, State, Sweep};
 
 /// Ends the test if it takes longer than this, in virtual time.
 const DEADLINE: Duration = Duration::from_secs(600);
+
+/// What is said of a Service that gets its balancer.
+pub(super) const MADE: [&str; 2] = ["EnsuringLoadBalancer", "EnsuredLoadBalancer"];
 
 pub(super) struct World {
     pub(super) api: KubeApi,
@@ -64,6 +67,14 @@ impl World {
         let mut world = Self::new(nodes);
         world.start();
         world
+    }
+
+    /// With these Nodes, and the Service `web` served, whose UID is given too.
+    pub(super) async fn serving(nodes: &[&str]) -> (Self, String) {
+        let world = Self::running(nodes).await;
+        let uid = world.add_service("web");
+        world.settled("web").await;
+        (world, uid)
     }
 
     /// The same with a cloud of another kind.
@@ -154,6 +165,56 @@ impl World {
         self.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": name }, "spec": { "providerID": id } }));
     }
 
+    pub(super) fn node(&self, name: &str) -> Value {
+        self.api.object("Node", "", name).expect("the node is there")
+    }
+
+    /// Changes a Node in place.
+    pub(super) fn edit_node(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut node = self.node(name);
+        change(&mut node);
+        self.apply(node);
+    }
+
+    pub(super) fn delete_node(&self, name: &str) {
+        assert!(self.api.delete("Node", "", name));
+    }
+
+    /// Gives the cloud other ways.
+    pub(super) fn set(&self, change: impl FnOnce(&mut State)) {
+        self.cloud.set(change);
+    }
+
+    /// Has each write for a Service take this time.
+    pub(super) fn slow(&self, service: &str, time: Duration) {
+        self.set(|cloud| cloud.write_time.extend([(service.to_owned(), time)]));
+    }
+
+    /// Has the next writes to the cloud fail.
+    pub(super) fn fail(&self, times: usize, error: CloudError) {
+        self.set(|cloud| cloud.write_errors.extend(vec![error; times]));
+    }
+
+    /// How many calls to the cloud began with this word.
+    pub(super) fn calls(&self, verb: &str) -> usize {
+        self.cloud.calls(verb).len()
+    }
+
+    /// The seconds at which the cloud had the calls that begin with this word.
+    pub(super) fn seconds_of(&self, verb: &str) -> Vec<u64> {
+        let calls = self.cloud.calls(verb);
+        calls.iter().map(|(at, _)| at.as_secs()).collect()
+    }
+
+    /// The Nodes that the balancer of this UID leads to.
+    pub(super) fn balancer(&self, uid: &str) -> Option<Vec<String>> {
+        self.cloud.balancer(uid)
+    }
+
+    pub(super) fn inject(&self, fault: Fault) {
+        self.api.faults().inject(fault);
+    }
+
     pub(super) fn apply(&self, object: Value) -> Value {
         self.api.apply_json(object).expect("a valid object")
     }
@@ -187,6 +248,18 @@ impl World {
             service["status"] = json!({}); // as the API server does; elsewhere the status stays
         }
         self.apply(service);
+    }
+
+    pub(super) fn delete(&self, name: &str) {
+        assert!(self.api.delete("Service", "default", name));
+    }
+
+    pub(super) fn strip_finalizer(&self, name: &str) {
+        self.edit(name, |service| service["metadata"]["finalizers"] = json!([]));
+    }
+
+    pub(super) fn annotation(&self, name: &str, key: &str) -> Value {
+        self.service(name).expect("the service is there")["metadata"]["annotations"][key].clone()
     }
 
     pub(super) fn annotate(&self, name: &str, key: &str, value: &str) {
@@ -236,6 +309,24 @@ impl World {
         self.events(name).into_iter().map(|(reason, _)| reason).collect()
     }
 
+    /// Whether something was said of a Service.
+    pub(super) fn is_told(&self, name: &str, reason: &str) -> bool {
+        self.reasons(name).iter().any(|told| told == reason)
+    }
+
+    /// The message of the first event on a Service with this reason.
+    pub(super) fn message(&self, name: &str, reason: &str) -> String {
+        let mut events = self.events(name).into_iter();
+        let told = events.find(|(told, _)| told == reason);
+        told.unwrap_or_else(|| panic!("no {reason} on {name}")).1
+    }
+
+    /// The first event with this reason, on whichever object.
+    pub(super) fn event(&self, reason: &str) -> Value {
+        let mut events = self.api.objects("Event").into_iter();
+        events.find(|event| event["reason"] == reason).unwrap()
+    }
+
     /// How often something was said, on whichever object.
     pub(super) fn count(&self, reason: &str) -> u64 {
         let events = self.api.objects("Event");
@@ -264,6 +355,37 @@ impl World {
         );
     }
 
+    /// Waits until a Service is gone.
+    pub(super) async fn gone(&self, name: &str) {
+        self.until("the service is gone", |w| w.service(name).is_none())
+            .await;
+    }
+
+    /// Waits until the balancer of this UID is gone.
+    pub(super) async fn removed(&self, uid: &str) {
+        self.until("the balancer is gone", |w| w.balancer(uid).is_none())
+            .await;
+    }
+
+    /// Waits until the balancer of this UID leads to these Nodes.
+    pub(super) async fn leads_to(&self, uid: &str, nodes: &[&str]) {
+        self.until("the balancer leads there", |w| {
+            w.balancer(uid).is_some_and(|is| is == nodes)
+        })
+        .await;
+    }
+
+    /// Waits until the cloud has had a call that begins with this word.
+    pub(super) async fn called(&self, verb: &str) {
+        self.until("the cloud is called", |w| w.calls(verb) > 0).await;
+    }
+
+    /// Waits until a Service has its address.
+    pub(super) async fn addressed(&self, name: &str) {
+        self.until("the service has its address", |w| w.address(name).is_some())
+            .await;
+    }
+
     /// Lets virtual time pass.
     pub(super) async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
@@ -271,8 +393,7 @@ impl World {
 
     /// A Service that has its address and whose sync is over.
     pub(super) async fn settled(&self, name: &str) {
-        self.until("the service has its address", |w| w.address(name).is_some())
-            .await;
+        self.addressed(name).await;
         self.pass(Duration::from_secs(1)).await;
     }
 }
