@@ -16,6 +16,8 @@ use crate::sign::Parameters;
 
 /// Another rule has this port of this address.
 const RULE_CONFLICT: u16 = 537;
+/// A part of the cloud is not reached, such as the agent that writes to a virtual router.
+const UNREACHABLE: u16 = 534;
 /// Something failed, whatever it was.
 const INTERNAL: u16 = 530;
 /// What a 401 or 432 says of a command that there is not, or that the role of the account lacks (`ApiServer.commandAvailable`,
@@ -210,8 +212,10 @@ impl ApiError {
                 excerpt: said.text.clone(),
             }));
         }
+        let words = (said.code == UNREACHABLE).then(|| Words::Remedy(remedy::OF_ROUTER.to_owned()).into());
         Self {
             said: Some(said.into()),
+            words,
             ..Self::bare(class, http)
         }
     }

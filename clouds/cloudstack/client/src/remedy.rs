@@ -16,6 +16,9 @@ pub(crate) fn of_role(reason: &str, command: &str) -> String {
     format!("{reason}: see whether the role of their account allows `{command}`")
 }
 
+/// What to do where a part of the cloud is not reached.
+pub(crate) const OF_ROUTER: &str = "whoever runs CloudStack looks at the virtual router, the agent of its host, and the log of the management server";
+
 /// What to do where a signature was refused and nothing tells why.
 pub(crate) fn of_keys_or_clock() -> String {
     "the keys are wrong or were revoked, or the clock of this machine is off by minutes: compare it with `date -u`".to_owned()
