@@ -125,7 +125,7 @@ impl Caller {
         if answer.is_ok() {
             self.accepted.note(keys, command, now);
         }
-        let of_role = || self.accepted.remedy(keys, command, now);
+        let of_role = || self.accepted.refused(keys, command, now);
         answer.map_err(|error| error.advised(&self.url, now, of_role))
     }
 

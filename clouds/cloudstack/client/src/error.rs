@@ -11,11 +11,13 @@ use bowline_cloud_http::{
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::remedy;
+use crate::remedy::{self, Clock};
 use crate::sign::Parameters;
 
 /// Another rule has this port of this address.
 const RULE_CONFLICT: u16 = 537;
+/// A part of the cloud is not reached, such as the agent that writes to a virtual router.
+const UNREACHABLE: u16 = 534;
 /// Something failed, whatever it was.
 const INTERNAL: u16 = 530;
 /// What a 401 or 432 says of a command that there is not, or that the role of the account lacks (`ApiServer.commandAvailable`,
@@ -29,8 +31,8 @@ const OF_ROLE: &str = "is not available for";
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// What to do about it. [`Class::NotFound`] is a 431 of the form that says that an id of ours names nothing: see
-    /// [`Missing`]. A 401 is [`Class::Denied`] where its words are of the role of the account, or the keys were good for another command
-    /// a moment ago; else it is [`Class::Unauthenticated`], and may mean either.
+    /// [`Missing`]. A 401 is [`Class::Denied`] where its words are of the role of the account, or the command was refused before and
+    /// the keys were good for another one since; else it is [`Class::Unauthenticated`], and may mean either.
     pub class: Class,
     /// What the API itself said. `None`: no answer, or one of something in between.
     pub said: Option<Box<Said>>,
@@ -136,7 +138,11 @@ impl ApiError {
                     said.and_then(|_| of_role())
                         .inspect(|_| self.class = Class::Denied)
                 };
-                remedy::of_clock(&failure.headers, now).or_else(of_role)
+                match remedy::clock(&failure.headers, now) {
+                    Clock::Off(remedy) => Some(remedy),
+                    Clock::Right => of_role(),
+                    Clock::Unknown => of_role().or_else(|| said.map(|_| remedy::of_keys_or_clock())),
+                }
             }
             (_, None) => remedy::of_url(url, &self.http),
             _ => None,
@@ -206,8 +212,10 @@ impl ApiError {
                 excerpt: said.text.clone(),
             }));
         }
+        let words = (said.code == UNREACHABLE).then(|| Words::Remedy(remedy::OF_ROUTER.to_owned()).into());
         Self {
             said: Some(said.into()),
+            words,
             ..Self::bare(class, http)
         }
     }

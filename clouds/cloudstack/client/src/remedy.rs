@@ -16,18 +16,39 @@ pub(crate) fn of_role(reason: &str, command: &str) -> String {
     format!("{reason}: see whether the role of their account allows `{command}`")
 }
 
-/// What to do where a signature was refused and our clock is not that of the answer. The management server itself sends no
+/// What to do where a part of the cloud is not reached.
+pub(crate) const OF_ROUTER: &str = "whoever runs CloudStack looks at the virtual router, the agent of its host, and the log of the management server";
+
+/// What to do where a signature was refused and nothing tells why.
+pub(crate) fn of_keys_or_clock() -> String {
+    "the keys are wrong or were revoked, or the clock of this machine is off by minutes: compare it with `date -u`".to_owned()
+}
+
+/// How our clock stands to that of an answer.
+pub(crate) enum Clock {
+    /// Right enough for a signature.
+    Right,
+    /// Off, with what to do.
+    Off(String),
+    /// The answer does not tell.
+    Unknown,
+}
+
+/// How our clock stands to that of the answer by which a signature was refused. The management server itself sends no
 /// `Date` (`ServerDaemon.java`: `setSendDateHeader(false)`); proxies in front of it do.
-pub(crate) fn of_clock(headers: &HeaderMap, now: Timestamp) -> Option<String> {
-    let date = headers.get("date")?.to_str().ok()?;
-    let theirs = jiff::fmt::rfc2822::parse(date).ok()?.timestamp();
+pub(crate) fn clock(headers: &HeaderMap, now: Timestamp) -> Clock {
+    let date = headers.get("date").and_then(|date| date.to_str().ok());
+    let Some(theirs) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else {
+        return Clock::Unknown;
+    };
+    let theirs = theirs.timestamp();
     let seconds = now.duration_since(theirs).as_secs();
     let minutes = seconds.unsigned_abs() / 60;
     if minutes < TELLING_MINUTES {
-        return None;
+        return Clock::Right;
     }
     let place = if seconds < 0 { "behind" } else { "ahead of" };
-    Some(format!(
+    Clock::Off(format!(
         "the clock of this machine is {minutes} min {place} that of the answer, and a signature is good for some minutes only: \
          correct the time of the node"
     ))

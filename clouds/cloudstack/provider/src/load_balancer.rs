@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
     RefusalBook, ServiceFacts,
 };
 use bowline_cloudstack_client::{Client, WallClock};
-use bowline_plan::{EventSpec, Refusal, Shown};
+use bowline_plan::{Ailment, EventSpec, Refusal, Shown};
 use futures::future::BoxFuture;
 
 pub(crate) mod annotations;
@@ -28,6 +28,7 @@ mod replaced_rules;
 mod status;
 mod step;
 mod stickiness;
+mod unapplied;
 
 use self::annotations::annotation_table;
 use self::apply::Writer;
@@ -135,6 +136,13 @@ impl Reconciler for Balancers {
         let found = observed.members_of(&wanted.nodes);
         shown.members.extend(found.and_then(|found| found.missing()));
         shown
+    }
+
+    fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {
+        match intent {
+            Intent::Wanted(wanted) => unapplied::ailments(wanted, observed),
+            Intent::Absent(_) => Vec::new(),
+        }
     }
 
     fn before_wave(&self, intent: &Intent, observed: &Seen) {

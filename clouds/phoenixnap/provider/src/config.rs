@@ -31,6 +31,8 @@ pub struct Options {
     pub load_balancing: LoadBalancing,
     /// Where blocks are bought; `None`: each Service says it.
     pub location: Option<String>,
+    /// What says so, in words, if something does.
+    pub location_source: String,
     /// The annotation by which a Service says it.
     pub location_annotation: String,
     /// Which Nodes take traffic.
@@ -103,7 +105,9 @@ impl Options {
 
         let selector = |text: &str| Selector::parse(text).map_err(|error| not_a_selector(&error));
         let nodes = sources.parsed(Setting::ServiceNodeSelector, "", selector)?;
-        let location = Some(sources.text(Setting::Location, "").0).filter(|location| !location.is_empty());
+        let (location, origin) = sources.text(Setting::Location, "");
+        let location_source = sources.place(Setting::Location, origin);
+        let location = Some(location).filter(|location| !location.is_empty());
         let location_annotation = sources.text(Setting::LocationAnnotation, LOCATION.key).0;
         let load_balancing = sources.parsed(Setting::LoadBalancer, "", LoadBalancing::parse)?;
         let block_description = sources.parsed(Setting::BlockDescription, "", BlockDescription::parse)?;
@@ -117,6 +121,7 @@ impl Options {
             settings,
             load_balancing,
             location,
+            location_source,
             location_annotation,
             nodes,
             block_description,

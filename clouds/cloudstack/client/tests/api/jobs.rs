@@ -103,6 +103,16 @@ async fn a_failed_job_has_the_class_of_its_code_and_may_have_done_something() {
         failure(r#""jobstatus":2,"jobresultcode":530,"jobresulttype":"text","jobresult":"no router""#).await;
     assert_eq!(error.class, Class::Unavailable { after: None });
     assert_eq!(error.to_string(), "no router");
+    let error = failure(
+        r#""jobstatus":2,"jobresultcode":534,"jobresulttype":"object",
+           "jobresult":{"errorcode":534,"errortext":"Resource [VirtualRouter:12] is unreachable"}"#,
+    )
+    .await;
+    assert_eq!(
+        error.to_string(),
+        "Undefined error: CloudStack API error 534 (CSExceptionErrorCode: 0): Resource [VirtualRouter:12] is unreachable; \
+         whoever runs CloudStack looks at the virtual router, the agent of its host, and the log of the management server"
+    );
     let error = failure(r#""jobstatus":2,"jobresultcode":533"#).await;
     assert_eq!(error.class, Class::Exhausted);
     let error = failure(r#""jobstatus":1,"jobresult":{"success":false,"displaytext":"not done"}"#).await;

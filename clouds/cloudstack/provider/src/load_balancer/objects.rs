@@ -390,6 +390,8 @@ pub(crate) struct FirewallRule {
     pub(crate) sources: Cidrs,
     /// Whether it says what it is for, as an item of an ACL list may. No manager writes that, so a person made it.
     pub(crate) has_reason: bool,
+    /// Whether it is not in force yet.
+    pub(crate) is_new: bool,
     /// Whether it is on its way out, or its deletion failed half-way.
     pub(crate) is_going: bool,
 }

@@ -21,6 +21,7 @@ use crate::load_balancer::observe::times::{HANGS, SEARCH};
 use crate::load_balancer::replaced_rules::ReplacedRules;
 use crate::load_balancer::status::status;
 use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::unapplied;
 use crate::messages::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::version::Abilities;
 
@@ -163,6 +164,8 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     let is_whole = plan.shortfalls.is_empty() && plan.left_out.is_empty();
     if plan.is_idle() && (serves || is_whole) {
         plan.settled = Some(status(wanted, &home.address)?);
+        let again = unapplied::again(wanted, plan.observed);
+        plan.again = plan.again.into_iter().chain(again).min();
     }
     Ok(())
 }

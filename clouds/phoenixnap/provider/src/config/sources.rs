@@ -127,10 +127,15 @@ impl Sources<'_> {
                 unknown: self.file.warnings(),
             });
         }
-        let source = match origin {
+        let source = self.place(setting, origin);
+        Ok((text, source))
+    }
+
+    /// Where a value is set, in words: one that is set somewhere, and not by a flag.
+    pub(super) fn place(&self, setting: Setting, origin: Origin) -> String {
+        match origin {
             Origin::Environment => format!("the variable {}", setting.variable()),
             _ => format!("`{}` in {}", setting.key(), self.path),
-        };
-        Ok((text, source))
+        }
     }
 }

@@ -6,7 +6,7 @@ use bowline_cloud_provider::{CloudError, ErrorKind, Told, WriteOutcome};
 use bowline_phoenixnap_client::{
     ApiError, BlockStatus, BlockTag, Class, Client, IpBlock, NewIpBlock, PublicNetwork,
 };
-use bowline_plan::{Refusal, refusal};
+use bowline_plan::{Refusal, RefusedBy, refusal};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::load_balancer::blocks::{self, Attachment};
@@ -204,15 +204,32 @@ impl Writer<'_> {
         }
         let is_limit = error.class == Class::Exhausted;
         let refusal = Refusal::new(error.to_string()).of_limit(is_limit);
-        // It is the location that has no more, whatever the account may have.
         let refusal = match error.status() {
-            Some(406) => refusal.with_remedy(format!(
-                "location {} has no free IP block of size {}: name another location, or wait, it is tried again by itself",
-                new.location, new.cidr_block_size
-            )),
+            Some(403) => refusal.by(RefusedBy::Denial).with_remedy(
+                "whoever runs the manager gives it credentials that may buy IP blocks: they need the scopes bmc and tags",
+            ),
+            Some(406) => refusal.with_remedy(self.sold_out(new)),
             _ => refusal,
         };
         Ok(Learned::Refused(refusal))
+    }
+
+    /// What to do where it is the location that has no more, whatever the account may have.
+    fn sold_out(&self, new: &NewIpBlock) -> String {
+        let NewIpBlock {
+            location,
+            cidr_block_size,
+            ..
+        } = new;
+        let network = self.reads.network.known();
+        let is_bound = network.is_some_and(|it| it.location.is_some());
+        let elsewhere = match is_bound {
+            true => "another location is of no use, because the public network is in this one",
+            false => "or name another location",
+        };
+        format!(
+            "location {location} has no free IP block of size {cidr_block_size}: ask phoenixNAP for more there, or wait, it is tried again by itself; {elsewhere}"
+        )
     }
 }
 

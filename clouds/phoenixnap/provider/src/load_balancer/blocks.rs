@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use bowline_cloud_provider::{ServicesView, facts};
+use bowline_cloud_provider::{Service, ServicesView, facts};
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus, IpBlock};
+use bowline_plan::{Refusal, refusal};
 use ipnet::{IpNet, Ipv4Net};
 
 /// How large a block is bought.
@@ -40,6 +41,14 @@ pub(crate) fn used_addresses(services: &dyn ServicesView) -> Vec<IpAddr> {
     let shown = all.iter().flat_map(|it| facts::published_addresses(it));
     let used = asked.chain(shown).filter_map(|text| text.trim().parse().ok());
     used.collect()
+}
+
+/// The addresses that a Service asks for or shows.
+pub(crate) fn addresses_of(service: &Service) -> Vec<IpAddr> {
+    let spec = service.spec.as_ref();
+    let asked = spec.and_then(|it| it.load_balancer_ip.clone()).into_iter();
+    let all = asked.chain(facts::published_addresses(service));
+    all.filter_map(|text| text.trim().parse().ok()).collect()
 }
 
 /// Whether one of these addresses is of a block: then it is no orphan, whatever its tags say.
@@ -99,7 +108,7 @@ pub(crate) enum Attachment {
     /// It cannot be attached now, but it may become so by itself.
     Later(String),
     /// It cannot be attached, and a person has to see to it.
-    Never(String),
+    Never(Refusal),
 }
 
 /// Decides by place first, then by state.
@@ -109,27 +118,32 @@ pub(crate) fn attachment(block: &IpBlock, network: &str) -> Attachment {
         Place::Nowhere => false,
         Place::Network(other) if other == network => true,
         Place::Network(other) => {
-            return Attachment::Never(format!(
-                "IP block {id} is attached to public network {other}, not to {network}"
+            return Attachment::Never(refusal!(
+                "IP block {id} is attached to public network {other}, not to {network}";
+                "whoever owns the project takes the block off {other}, in the portal or by the API: Bowline attaches it to {network} again. If it is the \
+                 network of the configuration that changed, undo that, or delete and re-create the Service"
             ));
         }
         Place::SomeNetwork => {
-            return Attachment::Never(format!(
-                "IP block {id} is attached to a public network that the API does not name"
+            return Attachment::Never(refusal!(
+                "IP block {id} is attached to a public network that the API does not name";
+                "whoever owns the project looks in the portal which one it is, and takes the block off if it is not {network}"
             ));
         }
         Place::Other(kind) => {
-            return Attachment::Never(format!(
-                "IP block {id} is attached to a resource of type {kind}, not to public network {network}"
+            return Attachment::Never(refusal!(
+                "IP block {id} is attached to a resource of type {kind}, not to public network {network}";
+                "whoever owns the project takes the block off it, in the portal or by the API: Bowline attaches it to the network again"
             ));
         }
     };
     let later = || Attachment::Later(format!("IP block {id} is {}", block.status));
     match (&block.status, is_ours) {
         (BlockStatus::Creating | BlockStatus::Unassigning, _) => later(),
-        (BlockStatus::Subnetted, _) => {
-            Attachment::Never(format!("IP block {id} is divided into smaller blocks"))
-        }
+        (BlockStatus::Subnetted, _) => Attachment::Never(refusal!(
+            "IP block {id} is divided into smaller blocks";
+            "whoever owns the project deletes those in the portal, so that the whole block can be attached"
+        )),
         // While it is on its way, the API need not show where to.
         (BlockStatus::Assigning, _)
         | (

@@ -88,6 +88,15 @@ pub(crate) fn unclear_mark(block: &IpBlock) -> Option<&str> {
     tags.find_map(|tag| tag.value.as_deref().filter(|value| !is_mark(Some(value))))
 }
 
+/// The tags of a Service's block that a block does not have, each as `name=value`.
+pub(crate) fn missing(block: &IpBlock, cluster: &ClusterTags, service: &ServiceKey) -> Vec<String> {
+    let tags = cluster.of_new_block(service).into_iter();
+    let missing = tags.filter(|tag| !block.tags.contains(tag));
+    missing
+        .map(|tag| format!("{}={}", tag.name, tag.value.unwrap_or_default()))
+        .collect()
+}
+
 /// The Service that a block's tags name.
 pub(crate) fn service_of(block: &IpBlock) -> Option<ServiceKey> {
     let value = |name: &str| {

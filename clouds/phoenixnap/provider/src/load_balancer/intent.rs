@@ -52,6 +52,8 @@ pub(crate) struct Wanted {
     pub(crate) location: Option<String>,
     /// The annotation by which it says so.
     pub(crate) location_annotation: String,
+    /// Where the configuration says so, in words; `None` if it is the annotation that does.
+    pub(crate) location_source: Option<String>,
     /// What a block would be described with.
     pub(crate) block_description: Option<String>,
     /// Whether kube-vip's annotation is kept equal to the address.
@@ -71,6 +73,21 @@ pub(crate) enum Families {
     Dual,
     /// IPv6 alone.
     Ipv6,
+}
+
+impl Wanted {
+    /// What to do where blocks are bought in another location than that of the public network.
+    pub(crate) fn correct_location(&self, location: &str, of_network: &str) -> String {
+        match &self.location_source {
+            Some(source) => format!(
+                "whoever runs the manager corrects {source}, which is {location}, to {of_network}, or names a public network that is in {location}"
+            ),
+            None => format!(
+                "whoever owns the Service corrects its annotation {} to {of_network}",
+                self.location_annotation
+            ),
+        }
+    }
 }
 
 impl Intent {
@@ -146,6 +163,7 @@ pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Re
         keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
         location: options.location.as_deref().or(annotated).map(str::to_owned),
         location_annotation: options.location_annotation.clone(),
+        location_source: options.location.as_ref().map(|_| options.location_source.clone()),
         ignored: ignored(&facts.service, options, annotated),
         families: match (has("IPv4"), has("IPv6")) {
             (false, true) => Families::Ipv6,

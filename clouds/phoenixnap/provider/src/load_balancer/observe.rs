@@ -30,7 +30,7 @@ pub(crate) struct Observed {
     pub(crate) full: Option<Refusal>,
     /// A block that was bought for another Service, and of which it is not known whether the network takes it.
     pub(crate) unanswered: Option<String>,
-    /// The cluster's block that has the address in the field, where none is the Service's.
+    /// The account's block that has the address in the field, where none is the Service's.
     pub(crate) stray: Option<IpBlock>,
     /// Why the block was not attached at the last try: something is busy.
     pub(crate) busy: Option<String>,

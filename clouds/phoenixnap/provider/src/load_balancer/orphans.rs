@@ -29,15 +29,21 @@ use crate::load_balancer::sweeper::plan::{Fate, fate};
 /// How long until the next look at a block that is on its way.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// All blocks that a manager bought.
+/// All blocks that a manager bought, and those that have the address of a Service and lost the tags that tell so.
 pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<Found>, CloudError> {
     let evidence = Evidence::of(facts);
     let listed = client.ip_blocks(&[of_managers()]).await?;
-    let bought = listed
-        .entries
-        .iter()
-        .filter(|block| of_managers().is_met_by(&block.tags));
-    let mut found: Vec<Found> = bought.map(|block| evidence.found(block)).collect();
+    let bought = listed.entries.iter();
+    let bought: Vec<&IpBlock> = bought
+        .filter(|block| of_managers().is_met_by(&block.tags))
+        .collect();
+    let mut found: Vec<Found> = bought.iter().map(|block| evidence.found(block)).collect();
+    let is_bought = |address| bought.iter().any(|block| blocks::contains(block, address));
+    if !evidence.used.iter().copied().all(is_bought) {
+        let all = client.ip_blocks(&[]).await?.entries;
+        let untagged = all.iter().filter(|block| !of_managers().is_met_by(&block.tags));
+        found.extend(untagged.filter_map(|block| evidence.without_tags(block, facts)));
+    }
     found.extend(listed.odd.iter().map(|odd| {
         Found {
             kind: "IP block",
@@ -114,6 +120,26 @@ impl Evidence {
             standing,
             why,
         }
+    }
+}
+
+impl Evidence {
+    /// A block that no tag says a manager bought, if a Service asks for an address of it, or shows one.
+    fn without_tags(&self, block: &IpBlock, facts: &OrphanFacts) -> Option<Found> {
+        let services = facts.services.services();
+        let user = services
+            .iter()
+            .find(|it| blocks::is_used(block, &blocks::addresses_of(it)))?;
+        let key = ServiceKey::of(user);
+        let uid = facts.cluster.uid.clone().unwrap_or_default();
+        let tags = evidence::missing(block, &ClusterTags { uid }, &key).join(", ");
+        Some(Found {
+            standing: Standing::Unclear,
+            why: format!(
+                "Service {key} asks for an address of it, or shows one, and it does not have the tags {tags}: put them back if it was bought for that Service"
+            ),
+            ..self.found(block)
+        })
     }
 }
 

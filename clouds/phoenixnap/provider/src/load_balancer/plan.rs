@@ -8,6 +8,7 @@ use bowline_plan::{Answer, Plan, refusal};
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::observe::Seen;
 use crate::load_balancer::step::CloudStep;
+use crate::messages::IGNORED_ANNOTATIONS;
 
 mod absent;
 pub(crate) mod answer;
@@ -17,7 +18,11 @@ mod purchase;
 /// Decides what comes next for a Service on a network.
 pub(crate) fn plan(intent: &Intent, seen: &Seen, network: &str) -> LoadBalancerPlan<CloudStep> {
     match intent {
-        Intent::Wanted(wanted) => wanted_plan(wanted, seen, network),
+        Intent::Wanted(wanted) => {
+            let ignored = Some(&wanted.ignored).filter(|it| !it.is_empty());
+            let notes = ignored.map(|it| IGNORED_ANNOTATIONS.note(it.clone()));
+            wanted_plan(wanted, seen, network).with_notes(notes.into_iter().collect())
+        }
         Intent::Absent(identity) => absent::plan(identity, seen),
     }
 }

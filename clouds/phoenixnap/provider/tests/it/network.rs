@@ -302,6 +302,8 @@ async fn what_a_slow_network_says_counts_from_when_it_is_there() {
     world.add(KEY);
     let (run, ()) = tokio::join!(world.run(KEY), world.watch());
     assert!(run.complaint().contains("which is in NLD"), "{run:#?}");
+    let remedy = "whoever runs the manager corrects the variable PNAP_LOCATION, which is SEA, to NLD";
+    assert!(run.complaint().contains(remedy), "{run:#?}");
     assert_eq!(
         run.waited,
         Duration::from_secs(30),

@@ -75,6 +75,29 @@ async fn a_block_whose_address_a_service_asks_for_is_no_orphan() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_block_that_lost_its_tags_and_has_the_address_of_a_service_is_listed_apart() {
+    let world = World::with_service();
+    let block = world.sim.add_block(BlockSpec::default().network(NETWORK));
+    world.sim.add_block(BlockSpec::default().network(NETWORK));
+    let address = world.sim.blocks()[0].cidr.to_string().replace("/29", "");
+    world.services.edit("shop/checkout", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(address);
+    });
+    let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+    assert!(orphans.is_empty(), "{orphans:#?}");
+    let [found] = others.as_slice() else {
+        panic!("{others:#?}")
+    };
+    assert_eq!((&found.id, found.standing), (&block, Standing::Unclear));
+    let tags = format!("cluster={CLUSTER}, serviceNamespace=shop, serviceName=checkout");
+    assert!(
+        found.why.contains("Service shop/checkout") && found.why.contains(&tags),
+        "{}",
+        found.why
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_a_cluster_that_is_gone_the_uid_has_to_be_said() {
     let world = World::new();
     let block = world

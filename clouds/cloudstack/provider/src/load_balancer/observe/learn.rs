@@ -180,6 +180,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
                 ingress: new.ingress,
                 sources: new.sources.iter().collect(),
                 has_reason: false,
+                is_new: false,
                 is_going: false,
             };
             let own = &mut seen.memory.own;

@@ -23,6 +23,7 @@ fn rule(id: &str) -> FirewallRule {
         ingress: INGRESS,
         sources: Cidrs::default(),
         has_reason: false,
+        is_new: false,
         is_going: false,
     }
 }

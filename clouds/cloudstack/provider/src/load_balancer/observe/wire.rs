@@ -86,6 +86,7 @@ fn single_port(id: &str, filter: &api::Filter, state: &RuleState, has_reason: bo
         },
         sources: filter.cidrs().collect(),
         has_reason,
+        is_new: *state == RuleState::Add,
         is_going: state.is_going(),
     })
 }

@@ -1,6 +1,7 @@
 //! The reads of blocks. What several ask for at the same time is read once.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -142,10 +143,7 @@ impl Reads {
             }
             Intent::Wanted(_) => {
                 if let Ok(Some(address)) = identity.address() {
-                    let of_cluster = self.blocks_of_cluster(&identity.cluster).await?.entries;
-                    let found = of_cluster
-                        .into_iter()
-                        .find(|block| blocks::contains(block, address));
+                    let found = self.block_with(&identity.cluster, address).await?;
                     // A list that was behind may not have shown it.
                     let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
                     observed.blocks.extend(found.clone().filter(is_ours));
@@ -229,6 +227,22 @@ impl Reads {
         let mut blocks = self.client.ip_blocks(&cluster.conditions()).await?;
         blocks.entries.retain(|block| cluster.owns(block));
         Ok(blocks)
+    }
+
+    /// The block that has an address: one of the cluster, or else any of the account, as after somebody took its tags off.
+    async fn block_with(
+        &self,
+        cluster: &ClusterTags,
+        address: IpAddr,
+    ) -> Result<Option<IpBlock>, CloudError> {
+        let of = |blocks: Listed<IpBlock>| {
+            let mut blocks = blocks.entries.into_iter();
+            blocks.find(|block| blocks::contains(block, address))
+        };
+        match of(self.blocks_of_cluster(cluster).await?) {
+            None => Ok(of(self.client.ip_blocks(&[]).await?)),
+            found => Ok(found),
+        }
     }
 
     async fn before_purchase(

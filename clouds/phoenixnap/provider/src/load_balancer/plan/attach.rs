@@ -13,7 +13,7 @@ use crate::load_balancer::observe::Seen;
 use crate::load_balancer::plan::answer::{LOOK, Next, PATIENCE, cloud, kube, wait};
 use crate::load_balancer::status;
 use crate::load_balancer::step::CloudStep;
-use crate::messages::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IGNORED_ANNOTATIONS, IPV4_ONLY};
+use crate::messages::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY};
 
 /// The block is there.
 pub(super) fn existing(
@@ -26,9 +26,6 @@ pub(super) fn existing(
     let mut notes = Vec::new();
     if wanted.families == Families::Dual {
         notes.push(IPV4_ONLY.note("the service asks for IPv4 and IPv6 and gets an IPv4 address"));
-    }
-    if !wanted.ignored.is_empty() {
-        notes.push(IGNORED_ANNOTATIONS.note(wanted.ignored.clone()));
     }
     let answer = with_block(wanted, seen, block, field, network, &mut notes);
     Plan::new(answer).with_notes(notes)
@@ -65,7 +62,7 @@ fn with_block(
         }
     };
     match attachment {
-        Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
+        Attachment::Never(refusal) => return Answer::Refused(refusal),
         Attachment::Later(reason) => return later(seen, network, reason, notes),
         Attachment::Needed => {
             if let Some(reason) = &seen.busy {

@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// There is an address in the field, and no block of the Service.
 pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Refusal {
-    let key = &wanted.identity.key;
+    let Identity { key, cluster, .. } = &wanted.identity;
     let Some(block) = &seen.stray else {
         return Refusal::new(format!(
             "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
@@ -35,23 +35,34 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Re
     };
     let IpBlock { id, cidr, .. } = block;
     let of_block = format!("spec.loadBalancerIP {address} is an address of IP block {id} ({cidr})");
-    match evidence::service_of(block) {
-        _ if evidence::is_marked(block) => {
+    let missing = evidence::missing(block, cluster, key).join(", ");
+    match (evidence::cluster_of(block), evidence::service_of(block)) {
+        (Some(other), _) if other != cluster.uid => {
+            refusal!(
+                "{of_block}, which has the tags of another cluster, with the UID {other}";
+                "clear the field, and an address is allocated. If that cluster is gone for good and this one has its Services, put these tags on the block instead: {missing}"
+            )
+        }
+        _ if evidence::is_marked(block) && cluster.owns(block) => {
             refusal!(
                 "{of_block}, which has the tag `delete` and is given back";
                 "remove the tag if service {key} is to keep the address; else clear the field, and another block is bought"
             )
         }
-        Some(other) if other != *key => {
+        (_, Some(other)) if other != *key => {
             refusal!(
                 "{of_block}, which has the tags of service {other}";
                 "clear the field, and an address is allocated"
             )
         }
+        _ if is_served(wanted) => refusal!(
+            "{of_block}, which does not have the tags of service {key} any more: somebody took off {missing}";
+            "whoever owns the project puts these tags back on the block, in the portal or by the API. Do not clear the field: another block with \
+             another address would be bought, and this one be billed on"
+        ),
         _ => refusal!(
-            "{of_block}, which does not have the tags of service {key} any more";
-            "put the tags serviceNamespace={} and serviceName={} back on the block; if the field were cleared, another block would be bought",
-            key.namespace, key.name
+            "{of_block}, which does not have the tags of service {key}: {missing}";
+            "clear the field, and an address is allocated; or put these tags on the block if the Service is to have it: it is given back when the Service is deleted"
         ),
     }
 }
@@ -98,9 +109,12 @@ fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a st
     };
     match of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
         None => Ok(location),
-        Some(other) => Err(Refusal::new(format!(
-            "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
-        ))),
+        Some(other) => {
+            let text = format!(
+                "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
+            );
+            Err(Refusal::new(text).with_remedy(wanted.correct_location(location, other)))
+        }
     }
 }
 

@@ -41,6 +41,7 @@ fn firewall_rule() -> FirewallRule {
         },
         sources: Cidrs::parse("0.0.0.0/0"),
         has_reason: false,
+        is_new: false,
         is_going: false,
     }
 }

@@ -66,6 +66,7 @@ fn firewall_rule() -> FirewallRule {
         },
         sources: Cidrs::default(),
         has_reason: false,
+        is_new: false,
         is_going: false,
     }
 }

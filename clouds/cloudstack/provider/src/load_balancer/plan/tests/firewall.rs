@@ -12,6 +12,7 @@ fn firewall(sources: &[&str]) -> Vec<FirewallRule> {
         },
         sources: Cidrs::parse(sources),
         has_reason: false,
+        is_new: false,
         is_going: false,
     };
     sources.iter().enumerate().map(rule).collect()
