@@ -137,7 +137,7 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
         let label = format!("mine-{words}");
         cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!(label));
         cluster
-            .within(SECOND * 10, "agreed", |c| c.is_labelled("n1", TYPE_BETA, &*label))
+            .within(SECOND * 10, "agreed", |c| c.is_labelled("n1", TYPE_BETA, &label))
             .await;
         assert_eq!(log.count("Failed to put back the labels"), words);
     }
@@ -341,7 +341,7 @@ async fn refused_addresses_do_not_keep_labels_from_following_the_cloud() {
 async fn a_node_that_is_removed_is_not_told_of_as_one_without_an_instance() {
     let cluster = cluster_with_pass_every(SECOND * 10);
     for name in ["n1", "n2"] {
-        cluster.begin(&name);
+        cluster.begin(name);
         cluster.initialized(name).await;
     }
     cluster.instances.remove("n1");
