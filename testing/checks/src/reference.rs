@@ -42,43 +42,39 @@ pub fn pages() -> Vec<Page> {
     };
     let mut pages = vec![
         page("docs/reference/flags.md", flags::page()),
-        page(
-            "docs/reference/cloudscale-annotations.md",
-            annotations::page(
-                "cloudscale.ch",
-                annotations::NOT_SET,
-                bowline_cloudscale::annotation_table(),
-            ),
-        ),
-        page(
-            "docs/reference/phoenixnap-annotations.md",
-            annotations::page(
-                "phoenixNAP",
-                annotations::EMPTY,
-                bowline_phoenixnap::annotation_table(),
-            ),
-        ),
-        page(
-            "docs/reference/cloudstack-annotations.md",
-            annotations::page(
-                "Apache CloudStack",
-                annotations::EMPTY,
-                bowline_cloudstack::annotation_table(),
-            ),
-        ),
-        page(
-            "docs/reference/openstack-annotations.md",
-            annotations::page(
-                "OpenStack",
-                annotations::EMPTY,
-                bowline_openstack::annotation_table(),
-            ),
-        ),
         page("docs/reference/simulators.md", doubles::page()),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
         page("docs/reference/rbac.md", rbac::page()),
     ];
+    for (path, name, unset, table) in [
+        (
+            "docs/reference/cloudscale-annotations.md",
+            "cloudscale.ch",
+            annotations::NOT_SET,
+            bowline_cloudscale::annotation_table(),
+        ),
+        (
+            "docs/reference/phoenixnap-annotations.md",
+            "phoenixNAP",
+            annotations::EMPTY,
+            bowline_phoenixnap::annotation_table(),
+        ),
+        (
+            "docs/reference/cloudstack-annotations.md",
+            "Apache CloudStack",
+            annotations::EMPTY,
+            bowline_cloudstack::annotation_table(),
+        ),
+        (
+            "docs/reference/openstack-annotations.md",
+            "OpenStack",
+            annotations::EMPTY,
+            bowline_openstack::annotation_table(),
+        ),
+    ] {
+        pages.push(page(path, annotations::page(name, unset, table)));
+    }
     let rules = rbac::templates().into_iter();
     pages.extend(rules.map(|(path, text)| Page { path, text }));
     pages.push(Page {
@@ -150,47 +146,42 @@ mod tests {
         }
     }
 
+    /// Every option, event, annotation and gauge of a cloud is on its page.
     #[test]
-    fn the_manual_of_phoenixnap_has_every_event_annotation_and_gauge() {
-        let manual = manual("phoenixnap");
-        let reasons = bowline_phoenixnap::EVENTS.iter();
-        for event in reasons.chain(bowline_phoenixnap::SWEEPER_EVENTS) {
-            assert!(manual.contains(event.reason), "{} is missing", event.reason);
+    fn the_manual_of_each_cloud_has_all_that_an_operator_can_meet() {
+        let phoenixnap = manual("phoenixnap");
+        let reasons = bowline_phoenixnap::EVENTS
+            .iter()
+            .chain(bowline_phoenixnap::SWEEPER_EVENTS);
+        let mut named: Vec<&str> = reasons.map(|event| event.reason).collect();
+        named.extend(bowline_phoenixnap::annotation_table().iter().map(|it| it.key));
+        named.extend(bowline_phoenixnap::gauge_table().iter().map(|it| it.name));
+        for name in named {
+            assert!(phoenixnap.contains(name), "phoenixnap: {name} is missing");
         }
-        for annotation in bowline_phoenixnap::annotation_table() {
-            assert!(manual.contains(annotation.key), "{} is missing", annotation.key);
-        }
-        for gauge in bowline_phoenixnap::gauge_table() {
-            assert!(manual.contains(gauge.name), "{} is missing", gauge.name);
-        }
-    }
 
-    #[test]
-    fn the_manual_of_cloudstack_has_every_option_event_and_annotation() {
-        let manual = manual("cloudstack");
-        for setting in bowline_cloudstack::Setting::ALL {
-            let row = format!("| {} |", super::code(setting.key()));
-            assert!(manual.contains(&row), "{setting:?} is missing");
+        let cloudstack = manual("cloudstack");
+        let options = bowline_cloudstack::Setting::ALL.iter().map(|it| it.key());
+        let annotations = bowline_cloudstack::annotation_table().iter().map(|it| it.key);
+        for key in options.chain(annotations) {
+            assert!(
+                cloudstack.contains(&format!("| {} |", super::code(key))),
+                "cloudstack: {key} is missing"
+            );
         }
-        for event in bowline_cloudstack::EVENTS {
-            assert!(manual.contains(event.reason), "{} is missing", event.reason);
-        }
-        for annotation in bowline_cloudstack::annotation_table() {
-            let row = format!("| {} |", super::code(annotation.key));
-            assert!(manual.contains(&row), "{} is missing", annotation.key);
-        }
-    }
-
-    #[test]
-    fn the_manual_of_openstack_has_every_option_and_event() {
-        let manual = manual("openstack");
+        let openstack = manual("openstack");
         for option in bowline_openstack::option_names() {
             let name = super::code(option);
             let row = |line: &str| line.starts_with("| ") && line.contains(&name);
-            assert!(manual.lines().any(row), "{option} is missing");
+            assert!(openstack.lines().any(row), "openstack: {option} is missing");
         }
-        for event in bowline_openstack::EVENTS {
-            assert!(manual.contains(event.reason), "{} is missing", event.reason);
+        for (manual, events) in [
+            (cloudstack, bowline_cloudstack::EVENTS),
+            (openstack, bowline_openstack::EVENTS),
+        ] {
+            for event in events {
+                assert!(manual.contains(event.reason), "{} is missing", event.reason);
+            }
         }
     }
 }

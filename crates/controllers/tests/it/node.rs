@@ -73,45 +73,6 @@ async fn a_new_node_gets_everything_with_one_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_uninitialized_taint_goes_and_no_other() {
-    let cluster = cluster();
-    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(with(new_node("n1"), |node| {
-        node["spec"]["taints"] = json!([
-            {"key": "other", "value": "x", "effect": "NoSchedule"},
-            {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "foo", "effect": "NoExecute"},
-            {"key": "more", "effect": "NoExecute"},
-        ]);
-    }));
-    cluster.initialized("n1").await;
-    assert_eq!(cluster.taints("n1"), ["other", "more"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_ips_given_to_the_kubelet_come_first_and_hide_others_of_their_type() {
-    let cluster = cluster();
-    for (name, ips) in [("both", "10.1.0.1,fd00::1"), ("one", "10.1.0.1")] {
-        cluster
-            .instances
-            .run(name, metadata(&["10.1.0.1", "203.0.113.1", "fd00::1"]));
-        cluster.put(provided(new_node(name), ips));
-        cluster.initialized(name).await;
-    }
-    assert_eq!(
-        cluster.addresses("both"),
-        [
-            "InternalIP 10.1.0.1",
-            "InternalIP fd00::1",
-            "ExternalIP 203.0.113.1"
-        ]
-    );
-    assert_eq!(
-        cluster.addresses("one"),
-        ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.1"]
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
     let cluster = cluster();
     for (name, ips) in [
@@ -147,54 +108,6 @@ async fn a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
     });
     cluster.initialized("unknown").await;
     assert!(!cluster.is_initialized("blank"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn further_labels_never_take_the_place_of_others() {
-    let cluster = cluster();
-    let labels = [
-        ("example.com/rack", "a1"),
-        ("node.kubernetes.io/bad", "x"),
-        ("foo.k8s.io/y", "z"),
-        ("existing", "cloud"),
-    ];
-    cluster.instances.run(
-        "n1",
-        InstanceMetadata {
-            additional_labels: labels
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
-            ..metadata(&["10.1.0.1"])
-        },
-    );
-    cluster.put(with(new_node("n1"), |node| {
-        node["metadata"]["labels"]["existing"] = json!("kubelet");
-    }));
-    cluster.initialized("n1").await;
-    assert!(cluster.is_labelled("n1", "example.com/rack", "a1"));
-    assert!(cluster.is_labelled("n1", "existing", "kubelet"));
-    assert_eq!(cluster.label("n1", "node.kubernetes.io/bad"), None);
-    assert_eq!(cluster.label("n1", "foo.k8s.io/y"), None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_provider_id_comes_from_the_cloud_or_is_there_already() {
-    let cluster = cluster();
-    let without = InstanceMetadata {
-        provider_id: None,
-        ..metadata(&["10.1.0.1"])
-    };
-    cluster.instances.run("bare", without.clone());
-    cluster.instances.run("named", without);
-    cluster.put(new_node("bare"));
-    cluster.put(with(new_node("named"), |node| {
-        node["spec"]["providerID"] = json!("fake://x")
-    }));
-    cluster.initialized("named").await;
-    assert_eq!(cluster.node("named")["spec"]["providerID"], "fake://x");
-    cluster.pass(SECOND * 10).await;
-    assert!(!cluster.is_initialized("bare"));
-    assert!(cluster.asked("bare") > 2, "tried again");
 }
 
 #[tokio::test(start_paused = true)]

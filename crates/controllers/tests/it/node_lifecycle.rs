@@ -460,21 +460,6 @@ async fn a_node_whose_instance_appears_late_is_not_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_never_got_an_instance_goes_when_it_is_five_minutes_old() {
-    for id in [Value::Null, json!("fake://n1")] {
-        let cluster = cluster();
-        cluster.instances.remove("n1");
-        let mut node = new_node("n1");
-        node["spec"]["providerID"] = id;
-        cluster.put(node);
-        set_ready(&cluster, "n1", "Unknown");
-        cluster.pass(SECOND * 298).await;
-        assert!(cluster.exists("n1"));
-        cluster.within(SECOND * 5, "gone", |c| !c.exists("n1")).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
     let cluster = cluster();
     cluster.pass(SECOND * 600).await; // the first window of a leader is another matter

@@ -24,9 +24,6 @@ use serde_json::json;
 use tokio::time::Instant;
 use world::{MADE, World};
 
-/// One edit of a Service, with its name.
-type Edit = (&'static str, fn(&mut serde_json::Value));
-
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -134,54 +131,50 @@ async fn our_own_annotation_may_be_seen_before_it_is_answered() {
 async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
     let (world, _) = World::serving(&["a"]).await;
     let reads = || world.calls("read");
-    let changes: [Edit; 4] = [
-        ("labels", |s| s["metadata"]["labels"]["x"] = json!("y")),
-        ("selector", |s| s["spec"]["selector"]["x"] = json!("y")),
-        ("internal policy", |s| {
-            s["spec"]["internalTrafficPolicy"] = json!("Local")
-        }),
-        ("not ready", |s| {
-            s["spec"]["publishNotReadyAddresses"] = json!(true)
-        }),
-    ];
-    let (before, written) = (reads(), world.api.journal().writes().len());
-    for (_, change) in changes {
-        world.edit("web", change);
+    let change = async |path: &str, value| {
+        world.edit("web", |service| {
+            let mut field = service;
+            for part in path.split(' ') {
+                field = match part.parse::<usize>() {
+                    Ok(index) => &mut field[index],
+                    Err(_) => &mut field[part],
+                };
+            }
+            *field = value;
+        });
         world.pass(seconds(1)).await;
+    };
+    let (before, written) = (reads(), world.api.journal().writes().len());
+    for (path, value) in [
+        ("metadata labels", json!({ "x": "y" })),
+        ("spec selector", json!({ "x": "y" })),
+        ("spec internalTrafficPolicy", json!("Local")),
+        ("spec publishNotReadyAddresses", json!(true)),
+    ] {
+        change(path, value).await;
     }
     assert_eq!(reads(), before);
     assert_eq!(world.api.journal().writes().len(), written);
-    let changes: [Edit; 12] = [
-        ("source range", |s| {
-            s["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
-        }),
-        ("port", |s| s["spec"]["ports"][0]["port"] = json!(81)),
-        ("port name", |s| s["spec"]["ports"][0]["name"] = json!("www")),
-        ("app protocol", |s| {
-            s["spec"]["ports"][0]["appProtocol"] = json!("http")
-        }),
-        ("affinity", |s| s["spec"]["sessionAffinity"] = json!("ClientIP")),
-        ("affinity time", |s| {
-            s["spec"]["sessionAffinityConfig"] = json!({ "clientIP": { "timeoutSeconds": 60 } })
-        }),
-        ("node port", |s| s["spec"]["ports"][0]["nodePort"] = json!(30_123)),
-        ("target port", |s| {
-            s["spec"]["ports"][0]["targetPort"] = json!(8080)
-        }),
-        ("external addresses", |s| {
-            s["spec"]["externalIPs"] = json!(["192.0.2.9"])
-        }),
-        ("external policy", |s| {
-            s["spec"]["externalTrafficPolicy"] = json!("Local")
-        }),
-        ("address", |s| s["spec"]["loadBalancerIP"] = json!("192.0.2.1")),
-        ("annotation", |s| s["metadata"]["annotations"]["x"] = json!("y")),
-    ];
-    for (what, change) in changes {
+    for (path, value) in [
+        ("spec loadBalancerSourceRanges", json!(["192.0.2.0/24"])),
+        ("spec ports 0 port", json!(81)),
+        ("spec ports 0 name", json!("www")),
+        ("spec ports 0 appProtocol", json!("http")),
+        ("spec sessionAffinity", json!("ClientIP")),
+        (
+            "spec sessionAffinityConfig",
+            json!({ "clientIP": { "timeoutSeconds": 60 } }),
+        ),
+        ("spec ports 0 nodePort", json!(30_123)),
+        ("spec ports 0 targetPort", json!(8080)),
+        ("spec externalIPs", json!(["192.0.2.9"])),
+        ("spec externalTrafficPolicy", json!("Local")),
+        ("spec loadBalancerIP", json!("192.0.2.1")),
+        ("metadata annotations x", json!("y")),
+    ] {
         let before = reads();
-        world.edit("web", change);
-        world.pass(seconds(1)).await;
-        assert_eq!(reads(), before + 1, "{what}");
+        change(path, value).await;
+        assert_eq!(reads(), before + 1, "{path}");
     }
 }
 

@@ -3,25 +3,26 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_provider::{NodeName, ServiceKey};
+use bowline_cloud_provider::{NodeName, Service, ServiceKey};
 use bowline_kube_api::{ApiBody, ApiService, BoxError, Effect, Fault, KubeApi, Status};
-use bowline_kube_io::{
-    Body, Cache, CacheKey, Kube, KubeError, NodeCache, ServiceCache, watch_nodes, watch_services,
-};
+use bowline_kube_io::{Body, Kube, KubeError};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Either, Full};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::{node, options, server, service, until};
+use crate::{Watched, add_nodes, node, options, pass, server, service, until};
 
 type Spoil = Arc<dyn Fn(&str, &mut Value) + Send + Sync>;
 
 /// A way to spoil a list, with its name.
 type Case = (&'static str, fn(&mut Value));
+
+fn remove(object: &mut Value, key: &str) {
+    object.as_object_mut().unwrap().remove(key).unwrap();
+}
 
 /// What stands between the client and the API server, and changes answers to lists. It is told the query.
 #[derive(Clone, Default)]
@@ -74,28 +75,15 @@ async fn answer(
     ))
 }
 
-/// A cache of Nodes or of Services with its watch.
-struct Watched<T: CacheKey> {
-    cache: Arc<Cache<T>>,
-    watch: JoinHandle<()>,
-}
-
-impl<T: CacheKey> Drop for Watched<T> {
-    fn drop(&mut self) {
-        self.watch.abort();
+/// An API server with these Services, and a cache that is filled from it.
+async fn served(names: &[&str]) -> (KubeApi, Proxy, Watched<Service>) {
+    let (api, proxy) = (server(), Proxy::default());
+    for name in names {
+        api.apply_json(service(name)).unwrap();
     }
-}
-
-fn nodes_of(kube: Kube) -> Watched<bowline_cloud_provider::Node> {
-    let cache = Arc::new(NodeCache::new());
-    let watch = tokio::spawn(watch_nodes(kube, Arc::clone(&cache)));
-    Watched { cache, watch }
-}
-
-fn services_of(kube: Kube) -> Watched<bowline_cloud_provider::Service> {
-    let cache = Arc::new(ServiceCache::new());
-    let watch = tokio::spawn(watch_services(kube, Arc::clone(&cache)));
-    Watched { cache, watch }
+    let watched = Watched::services(proxy.before(&api));
+    watched.cache.synced().await;
+    (api, proxy, watched)
 }
 
 /// Has the watches of a kind begin again with a list.
@@ -133,9 +121,7 @@ async fn a_list_that_is_none_takes_nothing_away_and_is_asked_for_again() {
         ("no version", |list| list["metadata"] = json!({})),
         ("another kind", |list| list["kind"] = json!("ConfigMapList")),
         ("no kind", |list| list["kind"] = Value::Null),
-        ("no items", |list| {
-            drop(list.as_object_mut().unwrap().remove("items"))
-        }),
+        ("no items", |list| remove(list, "items")),
         ("null items", |list| list["items"] = Value::Null),
         ("an object", |list| *list = json!({})),
         ("a promise", |list| {
@@ -144,15 +130,10 @@ async fn a_list_that_is_none_takes_nothing_away_and_is_asked_for_again() {
         }),
     ];
     for (case, spoil) in spoilt {
-        let (api, proxy) = (server(), Proxy::default());
-        for name in ["a", "b"] {
-            api.apply_json(service(name)).unwrap();
-        }
-        let watched = services_of(proxy.before(&api));
-        watched.cache.synced().await;
+        let (api, proxy, watched) = served(&["a", "b"]).await;
         proxy.spoil_lists(spoil);
         list_again(&api, "services").await;
-        tokio::time::sleep(Duration::from_secs(120)).await;
+        pass(120).await;
         assert_eq!(watched.cache.len(), 3, "{case}");
         proxy.be_honest();
         api.apply_json(service("c")).unwrap();
@@ -168,18 +149,9 @@ async fn a_list_that_is_none_takes_nothing_away_and_is_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn what_is_missing_from_a_list_stays_known_while_the_api_server_shows_it_by_name() {
     let (api, proxy) = (server(), Proxy::default());
-    for number in 0..60 {
-        api.apply_json(node(&format!("n{number:02}"))).unwrap();
-    }
-    let watched = nodes_of(proxy.before(&api));
+    add_nodes(&api, 60);
+    let watched = Watched::nodes(proxy.before(&api));
     watched.cache.synced().await;
-    let deleted = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&deleted);
-    watched.cache.subscribe(Arc::new(move |change| {
-        if matches!(change, bowline_kube_io::Change::Deleted(_)) {
-            *count.lock().unwrap() += 1;
-        }
-    }));
     // Nor does it let the number through by which a gap would show.
     proxy.spoil_lists(|list| {
         list["items"].as_array_mut().unwrap().truncate(10);
@@ -187,8 +159,8 @@ async fn what_is_missing_from_a_list_stays_known_while_the_api_server_shows_it_b
         list["metadata"] = json!({"resourceVersion": version});
     });
     list_again(&api, "nodes").await;
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!((watched.cache.len(), *deleted.lock().unwrap()), (60, 0));
+    pass(600).await;
+    assert!(watched.cache.len() == 60 && !watched.seen().contains('-'));
     let (asked, all) = (by_name(&api, "nodes"), api.journal().of("list", "nodes").len());
     let lists = all - asked;
     // One question that is answered tells that the list is untrue; those under way with it are answered too.
@@ -197,17 +169,15 @@ async fn what_is_missing_from_a_list_stays_known_while_the_api_server_shows_it_b
         "{asked} questions, {lists} lists"
     );
     proxy.be_honest();
-    api.delete("Node", "", "n59");
+    api.delete("Node", "", "n059");
     until("the truth", || watched.cache.len() == 59).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_gone_from_a_list_goes_when_nobody_bears_its_name() {
     let (api, proxy) = (server(), Proxy::default());
-    for number in 0..300 {
-        api.apply_json(node(&format!("n{number:03}"))).unwrap();
-    }
-    let watched = nodes_of(proxy.before(&api));
+    add_nodes(&api, 300);
+    let watched = Watched::nodes(proxy.before(&api));
     watched.cache.synced().await;
     api.faults()
         .fail_next(1, "watch", "nodes", Status::unavailable("restarting"));
@@ -224,12 +194,8 @@ async fn what_is_gone_from_a_list_goes_when_nobody_bears_its_name() {
 #[tokio::test(start_paused = true)]
 async fn no_answer_and_an_odd_one_prove_nothing() {
     let odd: Vec<Case> = vec![
-        ("no kind", |list| {
-            drop(list.as_object_mut().unwrap().remove("kind"))
-        }),
-        ("no items", |list| {
-            drop(list.as_object_mut().unwrap().remove("items"))
-        }),
+        ("no kind", |list| remove(list, "kind")),
+        ("no items", |list| remove(list, "items")),
         ("no version", |list| list["metadata"] = json!({})),
         ("an old version", |list| {
             list["metadata"]["resourceVersion"] = json!("1")
@@ -250,18 +216,15 @@ async fn no_answer_and_an_odd_one_prove_nothing() {
         }),
     ];
     for (case, spoil) in odd {
-        let (api, proxy) = (server(), Proxy::default());
-        api.apply_json(service("web")).unwrap();
-        let watched = services_of(proxy.before(&api));
-        watched.cache.synced().await;
+        let (api, proxy, watched) = served(&["web"]).await;
         proxy.spoil(move |query, list| {
             if query.contains("fieldSelector") {
                 spoil(list);
             }
         });
-        let is_known = || watched.cache.get(&ServiceKey::new("default", "web")).is_some();
+        let is_known = || watched.knows("web");
         api.delete("Service", "default", "web");
-        tokio::time::sleep(Duration::from_secs(300)).await;
+        pass(300).await;
         assert!(is_known(), "{case}");
         let asked = by_name(&api, "services");
         assert!(
@@ -275,25 +238,19 @@ async fn no_answer_and_an_odd_one_prove_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_fails_is_asked_again_and_keeps_no_other_waiting() {
-    let (api, proxy) = (server(), Proxy::default());
-    for name in ["a", "b"] {
-        api.apply_json(service(name)).unwrap();
-    }
-    let watched = services_of(proxy.before(&api));
-    watched.cache.synced().await;
+    let (api, proxy, watched) = served(&["a", "b"]).await;
     proxy.spoil(|query, list| {
         if query.contains("metadata.name%3Da") {
             list["items"] = Value::Null;
         }
     });
     api.delete("Service", "default", "a");
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    pass(300).await;
     api.delete("Service", "default", "b");
     let begun = Instant::now();
-    let is_known = |name| watched.cache.get(&ServiceKey::new("default", name)).is_some();
-    until("b is gone", || !is_known("b")).await;
+    until("b is gone", || !watched.knows("b")).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    assert!(is_known("a"));
+    assert!(watched.knows("a"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,18 +261,16 @@ async fn while_questions_fail_a_new_one_does_not_ask_the_others_again() {
         Status::too_many_requests(1),
     ] {
         let (api, proxy) = (server(), Proxy::default());
-        let name = |number| format!("n{number:02}");
-        for number in 0..60 {
-            api.apply_json(node(&name(number))).unwrap();
-        }
-        let watched = nodes_of(proxy.before(&api));
+        let name = |number| format!("n{number:03}");
+        add_nodes(&api, 60);
+        let watched = Watched::nodes(proxy.before(&api));
         watched.cache.synced().await;
         let what = format!("{status:?}");
         api.faults()
             .inject(Fault::new(Effect::Answer(status)).verb("list").resource("nodes"));
         for number in 0..50 {
             api.delete("Node", "", &name(number));
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            pass(1).await;
         }
         // Each for itself at most, and eight after each wait.
         let asked = by_name(&api, "nodes");
@@ -330,10 +285,7 @@ async fn while_questions_fail_a_new_one_does_not_ask_the_others_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
-    let (api, proxy) = (server(), Proxy::default());
-    api.apply_json(service("web")).unwrap();
-    let watched = services_of(proxy.before(&api));
-    watched.cache.synced().await;
+    let (api, proxy, watched) = served(&["web"]).await;
     let key = ServiceKey::new("default", "web");
     let uid = || {
         let service = watched.cache.get(&key);
@@ -343,7 +295,7 @@ async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
     // A list that gives it another UID is a doubt, no proof.
     proxy.spoil_lists(|list| list["items"][0]["metadata"]["uid"] = json!("another"));
     list_again(&api, "services").await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    pass(60).await;
     assert_eq!(uid().as_ref(), Some(&first));
     proxy.be_honest();
     api.delete("Service", "default", "web");
@@ -362,30 +314,17 @@ async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn services_that_lost_a_part_on_their_way_stay_as_they_were_known() {
     let spoilt: Vec<Case> = vec![
-        ("no spec", |item| {
-            drop(item.as_object_mut().unwrap().remove("spec"))
-        }),
+        ("no spec", |item| remove(item, "spec")),
         ("null spec", |item| item["spec"] = Value::Null),
         ("empty spec", |item| item["spec"] = json!({})),
-        ("no type", |item| {
-            drop(item["spec"].as_object_mut().unwrap().remove("type"))
-        }),
+        ("no type", |item| remove(&mut item["spec"], "type")),
         ("null type", |item| item["spec"]["type"] = Value::Null),
         ("empty type", |item| item["spec"]["type"] = json!("")),
-        ("no ports", |item| {
-            drop(item["spec"].as_object_mut().unwrap().remove("ports"))
-        }),
-        ("no UID", |item| {
-            drop(item["metadata"].as_object_mut().unwrap().remove("uid"))
-        }),
+        ("no ports", |item| remove(&mut item["spec"], "ports")),
+        ("no UID", |item| remove(&mut item["metadata"], "uid")),
     ];
     for (case, spoil) in spoilt {
-        let (api, proxy) = (server(), Proxy::default());
-        for name in ["a", "b"] {
-            api.apply_json(service(name)).unwrap();
-        }
-        let watched = services_of(proxy.before(&api));
-        watched.cache.synced().await;
+        let (api, proxy, watched) = served(&["a", "b"]).await;
         let known = watched.cache.all();
         // Also the answers to questions by name. With a version that is news to the cache.
         proxy.spoil(move |_, list| {
@@ -395,7 +334,7 @@ async fn services_that_lost_a_part_on_their_way_stay_as_they_were_known() {
             }
         });
         list_again(&api, "services").await;
-        tokio::time::sleep(Duration::from_secs(300)).await;
+        pass(300).await;
         let now = watched.cache.all();
         assert_eq!(now.len(), known.len(), "{case}");
         let mut pairs = now.iter().zip(&known);
@@ -409,22 +348,18 @@ async fn services_that_lost_a_part_on_their_way_stay_as_they_were_known() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_from_the_future_that_lacks_objects_is_read_again() {
-    let (api, proxy) = (server(), Proxy::default());
-    api.apply_json(service("web")).unwrap();
-    let watched = services_of(proxy.before(&api));
-    watched.cache.synced().await;
+    let (api, proxy, watched) = served(&["web"]).await;
     // No answer would ever be as new as it, and a watch from there would show nothing.
     proxy.spoil_lists(|list| {
         list["metadata"]["resourceVersion"] = json!("1000000");
         list["items"] = json!([]);
     });
     list_again(&api, "services").await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    pass(60).await;
     proxy.be_honest();
     api.apply_json(service("next")).unwrap();
-    let is_known = |name| watched.cache.get(&ServiceKey::new("default", name)).is_some();
-    until("the next one", || is_known("next")).await;
-    assert!(is_known("web"));
+    until("the next one", || watched.knows("next")).await;
+    assert!(watched.knows("web"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -434,8 +369,8 @@ async fn a_first_list_that_lacks_objects_is_not_believed() {
         api.apply_json(node(name)).unwrap();
     }
     proxy.spoil_lists(|list| list["items"].as_array_mut().unwrap().truncate(1));
-    let watched = nodes_of(proxy.before(&api));
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    let watched = Watched::nodes(proxy.before(&api));
+    pass(60).await;
     assert!(!watched.cache.is_synced());
     let error = proxy.before(&api).list_nodes().await.unwrap_err();
     assert!(

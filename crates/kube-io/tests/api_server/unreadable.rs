@@ -1,24 +1,15 @@
 //! Objects that this program does not understand, from a server made up for it.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_kube_io::{
-    Body, Cache, CacheKey, Kube, KubeError, NodeCache, NodePatch, watch_nodes, watch_services,
-};
-use bytes::Bytes;
-use futures::{StreamExt as _, stream};
-use http::{Request, Response};
-use http_body_util::StreamBody;
-use hyper::body::Frame;
+use bowline_kube_io::{Cache, CacheKey, Kube, KubeError, NodeCache, NodePatch, watch_nodes, watch_services};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::{options, until};
+use crate::{Watched, pass, scripted, until};
 
 /// A server of Nodes and Services that says what it is told to say.
 #[derive(Clone, Default)]
@@ -63,23 +54,14 @@ impl Server {
 
     fn client(&self) -> Kube {
         let told = Arc::clone(&self.0);
-        Kube::with_service(
-            tower::service_fn(move |request: Request<Body>| {
-                let (body, is_open) = told.answer(request.uri());
-                let first = stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(body)))]);
-                let rest = stream::pending().take(usize::from(is_open));
-                std::future::ready(Ok::<_, Infallible>(Response::new(StreamBody::new(
-                    first.chain(rest),
-                ))))
-            }),
-            options(),
-        )
+        scripted(move |uri| {
+            let (body, is_open) = told.answer(uri);
+            (body, (!is_open).then_some(Duration::ZERO))
+        })
     }
 
-    fn watched(&self) -> (Arc<NodeCache>, JoinHandle<()>) {
-        let cache = Arc::new(NodeCache::new());
-        let watch = tokio::spawn(watch_nodes(self.client(), Arc::clone(&cache)));
-        (cache, watch)
+    fn watched(&self) -> Watched<Node> {
+        Watched::nodes(self.client())
     }
 }
 
@@ -144,29 +126,26 @@ fn version(cache: &NodeCache, name: &str) -> Option<String> {
     Some(node.resource_version.to_string())
 }
 
-async fn pass(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_node_that_cannot_be_understood_is_not_gone() {
     let server = Server::showing(&[good("a", "1"), good("b", "1")]);
-    let (cache, watch) = server.watched();
+    let watched = server.watched();
+    let cache = &watched.cache;
     cache.synced().await;
     server.show(&[good("a", "2"), bad("b", "2")]);
-    until("the second list", || version(&cache, "a").as_deref() == Some("2")).await;
-    assert_eq!(version(&cache, "b").as_deref(), Some("1"));
+    until("the second list", || version(cache, "a").as_deref() == Some("2")).await;
+    assert_eq!(version(cache, "b").as_deref(), Some("1"));
     // It fills the cache of a new leader too.
     cache.renew();
     cache.synced().await;
-    assert_eq!(version(&cache, "b").as_deref(), Some("1"));
-    watch.abort();
+    assert_eq!(version(cache, "b").as_deref(), Some("1"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_understood_is_told_and_fills_the_cache_of_a_new_process_and_of_a_new_leader() {
     let server = Server::showing(&[good("a", "1"), bad("b", "1")]);
-    let (cache, watch) = server.watched();
+    let watched = server.watched();
+    let cache = &watched.cache;
     let begun = Instant::now();
     for _ in 0..2 {
         cache.synced().await;
@@ -182,7 +161,6 @@ async fn what_cannot_be_understood_is_told_and_fills_the_cache_of_a_new_process_
     cache.renew();
     cache.synced().await;
     assert!(cache.unreadable().borrow().is_empty());
-    watch.abort();
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,20 +172,20 @@ async fn what_does_not_tell_its_name_is_counted_and_takes_nobody_away() {
         json!({"metadata": {"name": null, "uid": "b"}, "spec": {}}),
     ] {
         let server = Server::showing(&[good("a", "1"), good("b", "1")]);
-        let (cache, watch) = server.watched();
+        let watched = server.watched();
+        let cache = &watched.cache;
         cache.synced().await;
         let before = server.lists();
         let shown = [("a", good("a", "2")), ("b", nameless.clone())];
         *server.0.items.lock().unwrap() = shown.map(|(name, item)| (name.to_owned(), item)).to_vec();
         cache.renew();
         cache.synced().await;
-        assert_eq!(version(&cache, "a").as_deref(), Some("2"), "{nameless}");
+        assert_eq!(version(cache, "a").as_deref(), Some("2"), "{nameless}");
         pass(300).await;
         assert_eq!((cache.len(), cache.nameless()), (2, 1), "{nameless}");
         assert!(server.lists() > before);
         let listed = server.client().list_nodes().await.unwrap();
         assert_eq!(listed.len(), 1, "{nameless}");
-        watch.abort();
     }
 }
 
@@ -221,13 +199,13 @@ async fn an_odd_object_of_a_watch_is_asked_for_by_its_name_and_nothing_is_listed
         let server = Server::showing(&[good("a", "1")]);
         server.then(&[event]);
         *server.0.answers.lock().unwrap() = Some(named(&[good("a", "3"), good("b", "3")]));
-        let (cache, watch) = server.watched();
+        let watched = server.watched();
+        let cache = &watched.cache;
         cache.synced().await;
         let name = if case == "never seen" { "b" } else { "a" };
-        until(case, || version(&cache, name).as_deref() == Some("3")).await;
+        until(case, || version(cache, name).as_deref() == Some("3")).await;
         assert!(cache.unreadable().borrow().is_empty(), "{case}");
         assert_eq!((server.lists(), server.questions()), (1, 1), "{case}");
-        watch.abort();
     }
 }
 
@@ -242,9 +220,10 @@ async fn what_an_answer_shows_as_oddly_as_the_watch_is_not_asked_for_again() {
         bad("c", "6"),
         good("a", "7"),
     ]);
-    let (cache, watch) = server.watched();
+    let watched = server.watched();
+    let cache = &watched.cache;
     cache.synced().await;
-    until("all is seen", || version(&cache, "a").as_deref() == Some("7")).await;
+    until("all is seen", || version(cache, "a").as_deref() == Some("7")).await;
     pass(20).await;
     let asked = server.questions();
     assert!(
@@ -252,7 +231,6 @@ async fn what_an_answer_shows_as_oddly_as_the_watch_is_not_asked_for_again() {
         "{asked}: about c alone, that nobody has"
     );
     assert_eq!(server.lists(), 1);
-    watch.abort();
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,20 +264,20 @@ async fn what_a_node_cannot_lose_is_not_lost() {
 
         let server = Server::showing(&[whole()]);
         server.then(&[old, lossy.clone()]);
-        let (cache, watch) = server.watched();
+        let watched = server.watched();
+        let cache = &watched.cache;
         cache.synced().await;
         server.show(&[lossy.clone(), good("b", "6")]);
-        until("the second list", || version(&cache, "b").is_some()).await;
+        until("the second list", || version(cache, "b").is_some()).await;
         pass(60).await;
-        assert_eq!(version(&cache, "a").as_deref(), Some("5"), "{lossy}");
+        assert_eq!(version(cache, "a").as_deref(), Some("5"), "{lossy}");
         // Others of its fields may change.
         let mut next = whole();
         next["metadata"]["resourceVersion"] = json!("7");
         next["metadata"]["labels"] = Value::Null;
         next["status"]["addresses"] = json!([]);
         server.show(&[next]);
-        until("the next list", || version(&cache, "a").as_deref() == Some("7")).await;
-        watch.abort();
+        until("the next list", || version(cache, "a").as_deref() == Some("7")).await;
     }
 }
 
@@ -320,14 +298,7 @@ async fn an_answer_that_is_not_the_object_asked_for_is_an_error() {
     ];
     for (body, why, written) in cases {
         let answer = body.to_string();
-        let kube = Kube::with_service(
-            tower::service_fn(move |_: Request<Body>| {
-                std::future::ready(Ok::<_, Infallible>(Response::new(Body::from(
-                    answer.clone().into_bytes(),
-                ))))
-            }),
-            options(),
-        );
+        let kube = scripted(move |_| (answer.clone(), Some(Duration::ZERO)));
         let node = Node::named("a");
         let error = kube.node(&node.name).await.unwrap_err();
         assert!(error.to_string().contains(why), "{error}");

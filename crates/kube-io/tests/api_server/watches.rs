@@ -2,43 +2,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_provider::{NodeName, ServiceKey};
-use bowline_kube_api::{Effect, Fault, KubeApi, Status};
-use bowline_kube_io::{
-    Body, Change, Kube, NodeCache, ServiceCache, watch_config_map, watch_nodes, watch_services,
-};
-use futures::{StreamExt as _, stream};
-use http_body_util::StreamBody;
-use hyper::body::Frame;
+use bowline_cloud_provider::{Node, NodeName, ServiceKey};
+use bowline_kube_api::{Effect, KubeApi, Status};
+use bowline_kube_io::{Body, Kube, NodeCache, ServiceCache, watch_config_map, watch_nodes, watch_services};
 use serde_json::json;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::{client, node, options, server, service, until};
+use crate::{Watched, add_nodes, client, fault, node, options, pass, scripted, server, service, until};
 
-/// A cache with its watch, and what its listeners were told.
-struct Watched {
-    cache: Arc<NodeCache>,
-    seen: Arc<Mutex<Vec<String>>>,
-    watch: JoinHandle<()>,
-}
-
-impl Watched {
+impl Watched<Node> {
     fn start(api: &KubeApi) -> Self {
-        let cache = Arc::new(NodeCache::new());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
-        cache.subscribe(Arc::new(move |change| {
-            let text = match change {
-                Change::Added(node) => format!("+{}", node.name),
-                Change::Updated { new, .. } => format!("~{}", new.name),
-                Change::Deleted(node) => format!("-{}", node.name),
-            };
-            log.lock().unwrap().push(text);
-        }));
-        let watch = tokio::spawn(watch_nodes(client(api), Arc::clone(&cache)));
-        Self { cache, seen, watch }
+        Self::nodes(client(api))
     }
 
     /// An API server with the Node `a`, and a cache that is filled from it.
@@ -48,10 +23,6 @@ impl Watched {
         let watched = Self::start(&api);
         watched.cache.synced().await;
         (api, watched)
-    }
-
-    fn seen(&self) -> String {
-        self.seen.lock().unwrap().join(" ")
     }
 
     /// Waits until a Node is seen that was made at `since`, which is not for ever.
@@ -64,19 +35,12 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.watch.abort();
-    }
-}
-
 /// A change is seen after this time at the latest, whatever watches do.
 const AT_MOST: Duration = Duration::from_secs(45);
 
 /// From now on this happens to each watch of Nodes.
 fn spoil_watches(api: &KubeApi, effect: Effect) {
-    api.faults()
-        .inject(Fault::new(effect).verb("watch").resource("nodes"));
+    api.faults().inject(fault(effect, "watch", "nodes"));
 }
 
 /// Lists of all Nodes; neither a question by name nor a count is one.
@@ -155,11 +119,11 @@ async fn a_watch_ends_where_the_api_server_has_gone_back_in_time_and_not_where_i
         is_restored.store(true, Ordering::Relaxed);
         today.close_watches();
         today.compact();
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        pass(seconds).await;
     };
     lag(25).await;
     is_restored.store(false, Ordering::Relaxed);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    pass(60).await;
     assert!(!watch.is_finished());
     lag(120).await;
     assert!(
@@ -173,11 +137,9 @@ async fn a_watch_ends_where_the_api_server_has_gone_back_in_time_and_not_where_i
 /// An API server with three pages of Nodes whose lists meet this effect, so often, from the second page on.
 fn with_a_spoilt_page(effect: Effect, times: u32) -> KubeApi {
     let api = server();
-    for number in 0..250 {
-        api.apply_json(node(&format!("n{number:03}"))).unwrap();
-    }
-    let fault = Fault::new(effect).verb("list").resource("nodes");
-    api.faults().inject(fault.after(1).times(times));
+    add_nodes(&api, 250);
+    let spoilt = fault(effect, "list", "nodes");
+    api.faults().inject(spoilt.after(1).times(times));
     api
 }
 
@@ -309,7 +271,7 @@ async fn a_stated_delay_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_quiet_hour_costs_two_watches_a_minute_and_no_list() {
     let (api, watched) = Watched::filled().await;
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    pass(3600).await;
     assert_eq!(watched.seen(), "+a");
     assert_eq!(lists(&api), 1);
     let watches = api.journal().of("watch", "nodes").len();
@@ -397,13 +359,13 @@ async fn watches_that_open_and_never_show_a_byte_are_not_believed() {
     assert!(heard.elapsed() < Duration::from_secs(1));
     // So is every simple server that ends no watch and sends no bookmarks.
     let before = lists(&api);
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    pass(600).await;
     let lists = lists(&api) - before;
     assert!(lists <= 15, "{lists} lists in ten minutes");
 }
 
 /// Changes something time and again, and looks whether the cache follows and what that costs.
-async fn follows(api: &KubeApi, watched: &Watched, what: &str) {
+async fn follows(api: &KubeApi, watched: &Watched<Node>, what: &str) {
     for round in 0..10_u64 {
         let name = format!("n{round}");
         api.apply_json(node(&name)).unwrap();
@@ -416,10 +378,10 @@ async fn follows(api: &KubeApi, watched: &Watched, what: &str) {
         .await;
         assert!(changed.elapsed() <= AT_MOST, "{:?}: {what}", changed.elapsed());
         // So that it is changed at different moments of what the watch does.
-        tokio::time::sleep(Duration::from_secs(round * 7)).await;
+        pass(round * 7).await;
     }
     let before = (lists(api), api.journal().of("watch", "nodes").len());
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    pass(600).await;
     let asked = (
         lists(api) - before.0,
         api.journal().of("watch", "nodes").len() - before.1,
@@ -454,15 +416,15 @@ async fn a_cache_whose_watches_cannot_be_had_is_listed_time_and_again() {
         let what = format!("{effect:?}");
         let watched = Watched::start(&api);
         watched.cache.synced().await;
-        tokio::time::sleep(Duration::from_secs(100)).await;
+        pass(100).await;
         spoil_watches(&api, effect);
         api.close_watches();
         follows(&api, &watched, &what).await;
         // The first watch that can be had again ends it.
         api.faults().clear();
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        pass(60).await;
         let before = lists(&api);
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        pass(600).await;
         assert_eq!(lists(&api), before, "{what}");
     }
 }
@@ -474,7 +436,7 @@ async fn a_stated_delay_is_kept_between_lists_too() {
     watched.cache.synced().await;
     spoil_watches(&api, Effect::Answer(Status::too_many_requests(60)));
     api.close_watches();
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    pass(600).await;
     let lists = lists(&api);
     assert!((9..=12).contains(&lists), "{lists}");
 }
@@ -489,7 +451,7 @@ async fn whatever_watches_do_after_a_freeze_it_is_found_out_within_45_s_of_it() 
             api.apply_json(node("b")).unwrap();
             let frozen = Instant::now();
             spoil_watches(&api, Effect::Silence);
-            tokio::time::sleep(Duration::from_secs(cut_after)).await;
+            pass(cut_after).await;
             api.close_watches();
             watched
                 .sees("b", frozen, &format!("{age} s, {cut_after} s"))
@@ -501,12 +463,9 @@ async fn whatever_watches_do_after_a_freeze_it_is_found_out_within_45_s_of_it() 
 #[tokio::test(start_paused = true)]
 async fn where_lists_fail_a_watch_goes_on_where_it_was() {
     let (api, watched) = Watched::filled().await;
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    api.faults().inject(
-        Fault::new(Effect::Answer(Status::internal("etcd")))
-            .verb("list")
-            .resource("nodes"),
-    );
+    pass(10).await;
+    let ill = Effect::Answer(Status::internal("etcd"));
+    api.faults().inject(fault(ill, "list", "nodes"));
     for round in 0..3 {
         api.silence_watches();
         let name = format!("n{round}");
@@ -530,42 +489,21 @@ async fn watches_that_are_ended_and_show_nothing_prove_nothing_the_sooner_the_le
         let asked = Arc::new(Mutex::new(0));
         let count = Arc::clone(&asked);
         // It has a new object every minute, and does not show it to a watch.
-        let server = tower::service_fn(move |request: http::Request<bowline_kube_io::Body>| {
-            let query = request.uri().query().unwrap_or_default().to_owned();
-            let minute = 1 + began.elapsed().as_secs() / 60;
-            let is_watch = query.contains("watch=true");
+        let kube = scripted(move |uri| {
+            let query = uri.query().unwrap_or_default();
             *count.lock().unwrap() += usize::from(query == "limit=100");
-            async move {
-                let mut text = String::new();
-                if is_watch {
-                    tokio::time::sleep(Duration::ZERO).await;
-                } else {
-                    let items: Vec<_> = (1..=minute)
-                        .map(|n| json!({"metadata": {"name": format!("n{n}"), "uid": format!("u{n}"), "resourceVersion": n.to_string()}, "spec": {}}))
-                        .collect();
-                    text = json!({
-                        "kind": "NodeList", "apiVersion": "v1",
-                        "metadata": {"resourceVersion": minute.to_string()}, "items": items,
-                    })
-                    .to_string();
-                }
-                let first = stream::iter([Ok::<_, std::convert::Infallible>(Frame::data(
-                    bytes::Bytes::from(text),
-                ))]);
-                let last = stream::once(async move {
-                    if is_watch {
-                        tokio::time::sleep(Duration::from_secs(ends_after)).await;
-                    }
-                    Ok(Frame::data(bytes::Bytes::new()))
-                });
-                Ok::<_, std::convert::Infallible>(http::Response::new(StreamBody::new(first.chain(last))))
+            if query.contains("watch=true") {
+                return (String::new(), Some(Duration::from_secs(ends_after)));
             }
+            let minute = 1 + began.elapsed().as_secs() / 60;
+            let object = |n: u64| json!({"metadata": {"name": format!("n{n}"), "uid": format!("u{n}"), "resourceVersion": n.to_string()}, "spec": {}});
+            let items: Vec<_> = (1..=minute).map(object).collect();
+            let version = json!({"resourceVersion": minute.to_string()});
+            let list = json!({"kind": "NodeList", "apiVersion": "v1", "metadata": version, "items": items});
+            (list.to_string(), Some(Duration::ZERO))
         });
-        let cache = Arc::new(NodeCache::new());
-        let watch = tokio::spawn(watch_nodes(
-            Kube::with_service(server, options()),
-            Arc::clone(&cache),
-        ));
+        let watched = Watched::nodes(kube);
+        let cache = &watched.cache;
         cache.synced().await;
         while began.elapsed() < Duration::from_secs(600) {
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -579,7 +517,6 @@ async fn watches_that_are_ended_and_show_nothing_prove_nothing_the_sooner_the_le
             lists <= most_lists,
             "{ends_after} s: {lists} lists in ten minutes"
         );
-        watch.abort();
     }
 }
 
@@ -608,10 +545,10 @@ async fn watches_that_end_or_break_at_once_are_not_opened_without_a_pause() {
         spoil_watches(&api, effect);
         let watched = Watched::start(&api);
         watched.cache.synced().await;
-        tokio::time::sleep(Duration::from_secs(120)).await;
+        pass(120).await;
         let requests = || (api.journal().of("watch", "nodes").len(), lists(&api));
         let before = requests();
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        pass(60).await;
         let after = requests();
         let in_a_minute = (after.0 - before.0, after.1 - before.1);
         assert!(
@@ -629,33 +566,19 @@ async fn config_map_watched(script: Script, minutes: u64) -> (Vec<String>, usize
     let opened = Arc::new(Mutex::new(0));
     let count = Arc::clone(&opened);
     let begun = Instant::now();
-    let server = tower::service_fn(move |request: http::Request<bowline_kube_io::Body>| {
+    let kube = scripted(move |uri| {
         *count.lock().unwrap() += 1;
-        let query = request.uri().query().unwrap_or_default().to_owned();
+        let query = uri.query().unwrap_or_default();
         assert!(
             query.contains("watch=true") && query.contains("metadata.name%3Dca"),
             "{query}"
         );
-        let from = query
-            .split('&')
-            .find_map(|pair| pair.strip_prefix("resourceVersion="))
-            .map(|version| version.parse().unwrap());
+        let mut pairs = query.split('&');
+        let from = pairs.find_map(|pair| pair.strip_prefix("resourceVersion="));
         // It changes in the fifth minute.
         let version = 1 + u64::from(begun.elapsed().as_secs() >= 270);
-        let (text, ends) = script(version, from);
-        let first = stream::iter([Ok::<_, std::convert::Infallible>(Frame::data(
-            bytes::Bytes::from(text),
-        ))]);
-        let last = stream::once(async move {
-            match ends {
-                Some(after) => tokio::time::sleep(after).await,
-                None => std::future::pending().await,
-            }
-            Ok(Frame::data(bytes::Bytes::new()))
-        });
-        async move { Ok::<_, std::convert::Infallible>(http::Response::new(StreamBody::new(first.chain(last)))) }
+        script(version, from.map(|version| version.parse().unwrap()))
     });
-    let kube = Kube::with_service(server, options());
     let told = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&told);
     let watch = watch_config_map(kube, "kube-system", "ca", |data| {

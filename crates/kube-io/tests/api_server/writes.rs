@@ -5,10 +5,15 @@ use bowline_cloud_provider::{
     facts, keys,
 };
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{Body, Kube, KubeOptions, NodePatch};
+use bowline_kube_io::{Body, Kube, KubeError, KubeOptions, NodePatch};
 use serde_json::json;
 
 use crate::{client, node, server, service};
+
+async fn conflicts<T: std::fmt::Debug>(write: impl Future<Output = Result<T, KubeError>>) {
+    let error = write.await.unwrap_err();
+    assert!(error.is_conflict(), "{error:?}");
+}
 
 fn zone(value: &str) -> NodePatch {
     NodePatch {
@@ -89,25 +94,10 @@ async fn a_successor_of_the_same_name_is_never_written_to() {
     let new = created(&api, &kube, "a").await;
     assert_ne!(old.uid, new.uid);
     let addresses = [NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
-    assert!(
-        kube.patch_node(&old, &zone("z1"))
-            .await
-            .unwrap_err()
-            .is_conflict()
-    );
-    assert!(
-        kube.patch_node_addresses(&old, &addresses)
-            .await
-            .unwrap_err()
-            .is_conflict()
-    );
-    assert!(
-        kube.set_network_unavailable(&old, true, "R", "m")
-            .await
-            .unwrap_err()
-            .is_conflict()
-    );
-    assert!(kube.delete_node(&old).await.unwrap_err().is_conflict());
+    conflicts(kube.patch_node(&old, &zone("z1"))).await;
+    conflicts(kube.patch_node_addresses(&old, &addresses)).await;
+    conflicts(kube.set_network_unavailable(&old, true, "R", "m")).await;
+    conflicts(kube.delete_node(&old)).await;
     assert_eq!(kube.node(&new.name).await.unwrap(), new);
 
     kube.delete_node(&new).await.unwrap();
@@ -201,12 +191,7 @@ async fn finalizer_and_addresses_of_a_service_go_through_its_status() {
 
     let guarded = kube.set_service_finalizer(&seen, true).await.unwrap();
     assert!(facts::has_finalizer(&guarded));
-    assert!(
-        kube.set_service_finalizer(&seen, false)
-            .await
-            .unwrap_err()
-            .is_conflict()
-    );
+    conflicts(kube.set_service_finalizer(&seen, false)).await;
     let status = LoadBalancerStatus {
         ingress: vec![Ingress {
             ip: Some("192.0.2.1".into()),
@@ -250,12 +235,7 @@ async fn annotations_and_address_of_a_service_are_written_to_the_version_seen() 
             .unwrap_err()
             .is_conflict()
     );
-    assert!(
-        kube.set_load_balancer_ip(&seen, "192.0.2.1", &[])
-            .await
-            .unwrap_err()
-            .is_conflict()
-    );
+    conflicts(kube.set_load_balancer_ip(&seen, "192.0.2.1", &[])).await;
     let addressed = kube
         .set_load_balancer_ip(&annotated, "192.0.2.1", &[])
         .await

@@ -10,14 +10,14 @@ use bowline_cloud_provider::{
     InstanceResult, InstanceState, InstancesV2, LoadBalancer, NodeName, PowerState,
 };
 use bowline_kube_api::{Effect, Fault, KubeApi};
-use bowline_kube_io::{DELETIONS, Kube, KubeOptions, TokioClock};
+use bowline_kube_io::DELETIONS;
 use bowline_manager::End;
 use bowline_manager::config::{Config, ElectionConfig};
 use bowline_manager::doctor::{Cloud, Patient, Target, explain};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::process::{Process, SECOND, api_server, lease, until};
+use crate::process::{Process, SECOND, api_server, lease, meets, pass, patient, until};
 
 const WINDOW: Duration = Duration::from_secs(600);
 
@@ -109,8 +109,8 @@ async fn kills_let_no_more_nodes_go_than_one_leader_may_delete() {
     until("three are deleted", || deleted(&api) == 3).await;
     for n in 1..8 {
         drop(std::mem::replace(&mut process, start(&api, &format!("p{n}"))));
-        until("the next one leads", || process.leads()).await;
-        tokio::time::sleep(10 * SECOND).await;
+        process.leading().await;
+        pass(10).await;
         assert_eq!(deleted(&api), 3, "after {n} kills");
     }
     tokio::time::sleep(WINDOW).await;
@@ -131,9 +131,8 @@ async fn a_deletion_begins_when_the_lease_holds_it() {
         let counts = note["deleted"].as_object().unwrap().values();
         Some(counts.map(|count| count.as_u64().unwrap()).sum::<u64>())
     };
-    api.faults()
-        .inject(Fault::new(Effect::DropBefore).verb("update").resource("leases"));
-    tokio::time::sleep(8 * SECOND).await;
+    meets(&api, Effect::DropBefore, "update", "leases");
+    pass(8).await;
     assert_eq!((deleted(&api), noted()), (0, None));
     api.faults().clear();
     until("all that may be deleted are", || deleted(&api) == 9).await;
@@ -141,11 +140,11 @@ async fn a_deletion_begins_when_the_lease_holds_it() {
     // Killed between the two writes: those nine are spent.
     drop(process);
     let second = start(&api, "b");
-    until("b leads", || second.leads()).await;
-    tokio::time::sleep(300 * SECOND).await;
+    second.leading().await;
+    pass(300).await;
     assert_eq!((deleted(&api), noted()), (9, Some(9)));
     let before = stored(&api)["metadata"]["annotations"].clone();
-    tokio::time::sleep(60 * SECOND).await;
+    pass(60).await;
     assert_eq!(stored(&api)["metadata"]["annotations"], before);
 }
 
@@ -183,16 +182,16 @@ async fn a_leader_after_one_that_writes_no_note_begins_with_three() {
         tokio::time::sleep(WINDOW + SECOND).await;
         fail_all(&api);
         until("nine are deleted", || deleted(&api) == 9).await;
-        tokio::time::sleep(3 * SECOND).await;
+        pass(3).await;
         assert_eq!(process.stop().await, End::Stopped);
         let mut lease = stored(&api);
         change(&mut lease);
         api.apply_json(lease).unwrap();
         let process = start(&api, "b");
-        until("b leads", || process.leads()).await;
-        tokio::time::sleep(590 * SECOND).await;
+        process.leading().await;
+        pass(590).await;
         assert_eq!(deleted(&api), 9 + more, "{what}");
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         assert!(deleted(&api) > 9 + more, "{what}: the window is over");
     }
 }
@@ -220,10 +219,10 @@ async fn a_leader_whose_clock_is_another_counts_the_same() {
         found["metadata"]["annotations"][DELETIONS] = json!(said.to_string());
         api.apply_json(found).unwrap();
         let process = start(&api, "b");
-        until("b leads", || process.leads()).await;
-        tokio::time::sleep(540 * SECOND).await;
+        process.leading().await;
+        pass(540).await;
         assert_eq!(deleted(&api), 9, "{hours}");
-        tokio::time::sleep(120 * SECOND).await;
+        pass(120).await;
         assert!(deleted(&api) > 9, "{hours}");
     }
 }
@@ -269,7 +268,7 @@ async fn a_leader_that_was_suspended_goes_on_counting() {
         until("it leads no more", || !process.leads()).await;
         api.faults().clear();
         until("it leads", || process.leads() && process.gate.is_open()).await;
-        tokio::time::sleep(10 * SECOND).await;
+        pass(10).await;
         assert_eq!(deleted(&api), 3);
     }
     assert_eq!(lease(&api)["leaseTransitions"], 0);
@@ -283,7 +282,7 @@ async fn a_lease_that_keeps_no_note_holds_deletions_up_and_an_event_says_why() {
     for (effect, before) in [(strip, 0), (deny.clone(), 0), (deny, 3)] {
         let api = api_server();
         let process = start(&api, "a");
-        until("a leads", || process.leads()).await;
+        process.leading().await;
         if before > 0 {
             fail_all(&api);
             until("three are deleted", || deleted(&api) == before).await;
@@ -301,7 +300,7 @@ async fn a_lease_that_keeps_no_note_holds_deletions_up_and_an_event_says_why() {
         if before == 0 {
             until("three events say so", || is_told() >= 3).await;
         }
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         assert!(process.leads(), "it goes on leading");
         assert_eq!(lease(&api)["leaseTransitions"], 0);
         assert_eq!(deleted(&api), before);
@@ -326,22 +325,8 @@ async fn what_holds_a_deletion_up_is_explained() {
     until("three are deleted", || api.objects("Node").len() == 48).await;
     let config = Config::default();
     let patient = Patient {
-        config: &config,
-        lookup: None,
         is_manager: true,
-        kube: Ok(Kube::with_service(
-            api.service(),
-            KubeOptions {
-                clock: Arc::new(TokioClock::starting_at(api.now())),
-                ..KubeOptions::new("bowline/test")
-            },
-        )),
-        cloud: Cloud::Built(Arc::new(Empty), Duration::ZERO),
-        cloud_clock: Default::default(),
-        progress: Default::default(),
-        manifests: Default::default(),
-        holder: "test".to_owned(),
-        follows: None,
+        ..patient(&config, &api, Cloud::Built(Arc::new(Empty), Duration::ZERO))
     };
     let targets = [Target::Node(NodeName::new("n40"))];
     let causes = async || explain(&patient, &targets).await.unwrap().remove(0).causes;
@@ -352,8 +337,7 @@ async fn what_holds_a_deletion_up_is_explained() {
     assert!(held.contains("The next one may go at"), "{held}");
     assert!(!told.iter().any(|it| it.text.contains(DELETIONS)), "{told:?}");
     let strip = Effect::Rewrite(|lease| lease["metadata"]["annotations"] = json!({}));
-    api.faults()
-        .inject(Fault::new(strip).verb("update").resource("leases"));
+    meets(&api, strip, "update", "leases");
     let told = causes().await;
     assert!(told.iter().any(|it| it.text.contains(DELETIONS)), "{told:?}");
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use bowline_cloud_provider::NodeName;
 use bowline_cloud_provider::{MadeFor, ServiceKey};
 use bowline_kube_api::{Effect, Fault, KubeApi, Permit, Status};
-use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::Config;
-use bowline_manager::doctor::{Check, Cloud, Outcome, Patient, Target, examine, explain};
+use bowline_manager::doctor::{Check, Cloud, Outcome, Target, examine, explain};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::clouds::TestInstances;
+use crate::process::patient;
 
 /// Of many objects the first page comes, and then none for minutes.
 #[tokio::test(start_paused = true)]
@@ -31,23 +31,15 @@ async fn a_busy_api_server_does_not_have_the_doctor_wait_for_more_than_half_a_mi
         }
         let busy = Fault::new(Effect::Answer(Status::unavailable("busy"))).verb("list");
         api.faults().inject(busy.resource(resource).after(1));
-        let kube = Kube::with_service(api.service(), KubeOptions::new("bowline/test"));
         let begun = Instant::now();
-        let checks = examine(&Patient {
-            config: &Config {
+        let checks = examine(&patient(
+            &Config {
                 election: None,
                 ..Config::default()
             },
-            lookup: None,
-            is_manager: false,
-            kube: Ok(kube),
-            cloud: Cloud::Unusable(String::new()),
-            cloud_clock: Default::default(),
-            progress: Default::default(),
-            manifests: Default::default(),
-            holder: "test".to_owned(),
-            follows: None,
-        })
+            &api,
+            Cloud::Unusable(String::new()),
+        ))
         .await;
         assert!(
             begun.elapsed() <= Duration::from_secs(31),
@@ -90,21 +82,11 @@ async fn a_load_balancer_that_no_service_asks_for_is_told_with_the_service_that_
         marks: marks.clone(),
         ..TestInstances::default()
     };
-    let checks = examine(&Patient {
-        config: &Config::default(),
-        lookup: None,
-        is_manager: false,
-        kube: Ok(Kube::with_service(
-            api.service(),
-            KubeOptions::new("bowline/test"),
-        )),
-        cloud: Cloud::Built(Arc::new(cloud), Duration::ZERO),
-        cloud_clock: Default::default(),
-        progress: Default::default(),
-        manifests: Default::default(),
-        holder: "test".to_owned(),
-        follows: None,
-    })
+    let checks = examine(&patient(
+        &Config::default(),
+        &api,
+        Cloud::Built(Arc::new(cloud), Duration::ZERO),
+    ))
     .await;
     let told = checks
         .iter()
@@ -138,31 +120,12 @@ async fn what_is_explained_tells_who_leads_and_what_the_last_try_met() {
         "reason": "SyncLoadBalancerFailed", "message": "quota reached", "type": "Warning", "count": 3,
         "firstTimestamp": now, "lastTimestamp": now, "source": { "component": "service-controller" },
     }));
-    let kube = || {
-        let clock = Arc::new(TokioClock::starting_at(api.now()));
-        let options = KubeOptions {
-            clock,
-            ..KubeOptions::new("bowline/test")
-        };
-        Kube::with_service(api.service(), options)
-    };
     let config = Config::default();
     let cloud = Arc::new(TestInstances {
         has_instances: true,
         ..TestInstances::default()
     });
-    let patient = || Patient {
-        config: &config,
-        lookup: None,
-        is_manager: false,
-        kube: Ok(kube()),
-        cloud: Cloud::Built(cloud.clone(), Duration::ZERO),
-        cloud_clock: Default::default(),
-        progress: Default::default(),
-        manifests: Default::default(),
-        holder: "test".to_owned(),
-        follows: None,
-    };
+    let patient = || patient(&config, &api, Cloud::Built(cloud.clone(), Duration::ZERO));
     let targets = [
         Target::Service(ServiceKey::new("default", "web")),
         Target::Service(ServiceKey::new("default", "nobody")),
@@ -229,22 +192,7 @@ async fn dry_runs_are_made_in_the_name_of_the_managers_account_if_whoever_asks_m
         .permit(Permit::new(manager, &["patch", "create"], "*", &["*"]));
     let admitted = async || {
         let config = Config::default();
-        let checks = examine(&Patient {
-            config: &config,
-            lookup: None,
-            is_manager: false,
-            kube: Ok(Kube::with_service(
-                api.service(),
-                KubeOptions::new("bowline/test"),
-            )),
-            cloud: Cloud::Unusable(String::new()),
-            cloud_clock: Default::default(),
-            progress: Default::default(),
-            manifests: Default::default(),
-            holder: "test".to_owned(),
-            follows: None,
-        })
-        .await;
+        let checks = examine(&patient(&config, &api, Cloud::Unusable(String::new()))).await;
         let asked = api.journal().of("patch", "nodes");
         let users: Vec<String> = asked.into_iter().map(|it| it.user).collect();
         let check = checks
@@ -304,21 +252,11 @@ async fn to_whoever_may_only_read_a_healthy_cluster_has_not_failed() {
     api.access()
         .permit(Permit::new(person, &["create"], "authorization.k8s.io", &reviews));
     let config = Config::default();
-    let patient = Patient {
-        config: &config,
-        lookup: None,
-        is_manager: false,
-        kube: Ok(Kube::with_service(
-            api.service(),
-            KubeOptions::new("bowline/test"),
-        )),
-        cloud: Cloud::Hidden("secrets \"cloud-config\" is forbidden".to_owned()),
-        cloud_clock: Default::default(),
-        progress: Default::default(),
-        manifests: Default::default(),
-        holder: "test".to_owned(),
-        follows: None,
-    };
+    let patient = patient(
+        &config,
+        &api,
+        Cloud::Hidden("secrets \"cloud-config\" is forbidden".to_owned()),
+    );
     let checks = examine(&patient).await;
     let failed = checks.iter().filter(|it| it.outcome == Outcome::Failed);
     assert_eq!(failed.collect::<Vec<_>>(), Vec::<&Check>::new());

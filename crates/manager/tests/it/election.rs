@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::Level;
 
-use crate::process::{Process, SECOND, api_server, lease, until};
+use crate::process::{LEASE, Process, SECOND, api_server, edit_lease, lease, pass, until};
 
 #[tokio::test(start_paused = true)]
 async fn the_first_process_leads_at_once_and_says_so() {
@@ -22,7 +22,7 @@ async fn the_first_process_leads_at_once_and_says_so() {
     assert_eq!(spec["leaseDurationSeconds"], 15);
     assert_eq!(spec["leaseTransitions"], 0);
     until("the event is written", || !api.objects("Event").is_empty()).await;
-    tokio::time::sleep(5 * SECOND).await;
+    pass(5).await;
     let events = api.objects("Event");
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["reason"], "LeaderElection");
@@ -35,16 +35,16 @@ async fn the_first_process_leads_at_once_and_says_so() {
 async fn a_leader_that_stops_hands_the_lease_over() {
     let api = api_server();
     let mut first = Process::start(&api, "a");
-    until("a leads", || first.leads()).await;
+    first.leading().await;
     let second = Process::start(&api, "b");
-    tokio::time::sleep(60 * SECOND).await;
+    pass(60).await;
     assert!(!second.leads() && !second.gate.is_open());
     let begun = Instant::now();
     assert_eq!(first.stop().await, End::Stopped);
     assert!(begun.elapsed() < SECOND, "nothing was under way");
     assert_ne!(lease(&api)["holderIdentity"], "a_1");
     assert!(!first.leads() && !first.gate.is_open());
-    let took = until("b leads", || second.leads()).await;
+    let took = second.leading().await;
     assert!(took <= SECOND / 10, "it watches the lease: {took:?}");
     assert_eq!(lease(&api)["holderIdentity"], "b_1");
     assert_eq!(lease(&api)["leaseTransitions"], 1);
@@ -55,10 +55,10 @@ async fn after_a_crash_the_lease_is_waited_out_and_no_longer() {
     let api = api_server();
     let first = Process::start(&api, "a");
     let second = Process::start(&api, "b");
-    until("a leads", || first.leads()).await;
-    tokio::time::sleep(31 * SECOND).await;
+    first.leading().await;
+    pass(31).await;
     drop(first);
-    let took = until("b leads", || second.leads()).await;
+    let took = second.leading().await;
     assert!(took > 13 * SECOND, "the lease was not waited out: {took:?}");
     assert!(took <= Duration::from_millis(15_000 + 4_400), "{took:?}");
     assert_eq!(lease(&api)["leaseTransitions"], 1);
@@ -69,13 +69,12 @@ async fn a_leader_whose_lease_is_overwritten_ends_and_writes_no_more() {
     let (log, _guards) = Log::listen(Level::WARN);
     let api = api_server();
     let mut process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
-    let mut taken = api
-        .object("Lease", "kube-system", "cloud-controller-manager")
-        .unwrap_or_default();
-    taken["spec"]["holderIdentity"] = json!("thief");
-    taken["spec"]["renewTime"] = json!("2036-01-01T00:00:00.000000Z");
-    api.apply_json(taken).unwrap();
+    process.leading().await;
+    edit_lease(
+        &api,
+        LEASE,
+        &json!({ "holderIdentity": "thief", "renewTime": "2036-01-01T00:00:00.000000Z" }),
+    );
     let begun = Instant::now();
     assert_eq!(process.end().await, End::LeadershipLost);
     assert!(begun.elapsed() < 3 * SECOND);
@@ -99,13 +98,12 @@ async fn a_leader_whose_lease_is_overwritten_ends_and_writes_no_more() {
 async fn a_leader_whose_lease_was_given_up_by_another_does_not_take_it_again() {
     let api = api_server();
     let mut process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
-    let mut given_up = api
-        .object("Lease", "kube-system", "cloud-controller-manager")
-        .unwrap_or_default();
-    given_up["spec"]["holderIdentity"] = json!("");
-    given_up["spec"]["leaseTransitions"] = json!(2);
-    api.apply_json(given_up).unwrap();
+    process.leading().await;
+    edit_lease(
+        &api,
+        LEASE,
+        &json!({ "holderIdentity": "", "leaseTransitions": 2 }),
+    );
     assert_eq!(process.end().await, End::LeadershipLost);
     assert_eq!(lease(&api)["leaseTransitions"], 2);
 }
@@ -114,8 +112,8 @@ async fn a_leader_whose_lease_was_given_up_by_another_does_not_take_it_again() {
 async fn without_the_api_server_writes_stop_before_the_lease_ends_and_then_the_process() {
     let api = api_server();
     let mut process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
-    tokio::time::sleep(10 * SECOND).await;
+    process.leading().await;
+    pass(10).await;
     api.faults().inject(Fault::new(Effect::DropBefore));
     let begun = Instant::now();
     let closed = until("the gate closes", || !process.gate.is_open()).await;
@@ -128,13 +126,13 @@ async fn without_the_api_server_writes_stop_before_the_lease_ends_and_then_the_p
 async fn a_short_loss_of_the_api_server_is_survived() {
     let api = api_server();
     let process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
+    process.leading().await;
     for _ in 0..5 {
         api.faults()
             .inject(Fault::new(Effect::DropBefore).resource("leases"));
-        tokio::time::sleep(7 * SECOND).await;
+        pass(7).await;
         api.faults().clear();
-        tokio::time::sleep(5 * SECOND).await;
+        pass(5).await;
     }
     assert!(process.leads() && process.gate.is_open());
 }
@@ -143,13 +141,13 @@ async fn a_short_loss_of_the_api_server_is_survived() {
 async fn a_renewal_whose_answer_was_lost_is_found_again() {
     let api = api_server();
     let process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
+    process.leading().await;
     let lost = Fault::new(Effect::DropAfter)
         .verb("update")
         .resource("leases")
         .times(1);
     api.faults().inject(lost);
-    tokio::time::sleep(60 * SECOND).await;
+    pass(60).await;
     assert!(process.leads());
     assert_eq!(lease(&api)["leaseTransitions"], 0);
 }
@@ -170,7 +168,7 @@ async fn two_candidates_at_once_make_one_leader() {
 async fn a_stop_without_the_api_server_ends_within_ten_seconds() {
     let api = api_server();
     let mut process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
+    process.leading().await;
     api.faults().inject(Fault::new(Effect::Delay(3600 * SECOND)));
     let begun = Instant::now();
     assert_eq!(process.stop().await, End::Stopped);
@@ -201,9 +199,9 @@ async fn a_follower_that_may_not_watch_the_lease_reads_it_within_two_point_two_r
             api.faults().fail_next(1, verb, resource, denied);
         }
         let mut first = Process::start(&api, "a");
-        until("a leads", || first.leads()).await;
+        first.leading().await;
         let second = Process::start(&api, "b");
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         let journal = api.journal();
         assert_eq!(journal.of("watch", "leases").len(), watches, "{refused:?}");
         assert_eq!(
@@ -214,7 +212,7 @@ async fn a_follower_that_may_not_watch_the_lease_reads_it_within_two_point_two_r
         let forbidden = journal.matching(|it| it.status == 403).len();
         assert_eq!(forbidden, usize::from(refused.is_some()), "{refused:?}");
         assert_eq!(first.stop().await, End::Stopped);
-        let took = until("b leads", || second.leads()).await;
+        let took = second.leading().await;
         assert!(took <= Duration::from_millis(4400), "{took:?}");
     }
 }
@@ -223,20 +221,20 @@ async fn a_follower_that_may_not_watch_the_lease_reads_it_within_two_point_two_r
 async fn a_follower_that_watches_reads_the_lease_no_more() {
     let api = api_server();
     let first = Process::start(&api, "a");
-    until("a leads", || first.leads()).await;
+    first.leading().await;
     let second = Process::start(&api, "b");
-    tokio::time::sleep(5 * SECOND).await;
+    pass(5).await;
     let reads = || api.journal().of("get", "leases").len();
     let before = reads();
-    tokio::time::sleep(120 * SECOND).await;
+    pass(120).await;
     assert_eq!(reads(), before);
     assert!(!second.leads());
     // The end of a watch is no end of following.
     api.close_watches();
-    tokio::time::sleep(10 * SECOND).await;
+    pass(10).await;
     assert_eq!(api.journal().of("watch", "leases").len(), 2);
     drop(first);
-    let took = until("b leads", || second.leads()).await;
+    let took = second.leading().await;
     assert!(took > 10 * SECOND && took <= 15 * SECOND, "{took:?}");
 }
 

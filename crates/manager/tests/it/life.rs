@@ -18,14 +18,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::clouds::TestInstances;
-use crate::process::{Process, SECOND, api_server, lease, until};
-
-fn instances() -> TestInstances {
-    TestInstances {
-        has_instances: true,
-        ..TestInstances::default()
-    }
-}
+use crate::process::{
+    LEASE, Process, SECOND, api_server, edit_lease, instances, lease, new_node, pass, until,
+};
 
 fn without_election() -> Config {
     Config {
@@ -34,23 +29,14 @@ fn without_election() -> Config {
     }
 }
 
-fn new_node(name: &str) -> serde_json::Value {
-    json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-        "spec": { "taints": [{
-            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
-        }] },
-    })
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_leader_runs_its_loops_and_a_standby_calls_no_cloud() {
     let api = api_server();
-    let leader = Process::with(&api, "a", Config::default(), instances());
-    until("a leads", || leader.leads()).await;
-    let standby = Process::with(&api, "b", Config::default(), instances());
+    let leader = Process::busy(&api, "a");
+    leader.leading().await;
+    let standby = Process::busy(&api, "b");
     api.apply_json(new_node("node-1")).unwrap();
-    tokio::time::sleep(30 * SECOND).await;
+    pass(30).await;
     assert_eq!(
         leader.healthz(),
         "[+]leaderElection ok\n[+]cloud-node-controller ok\n[+]cloud-node-lifecycle-controller ok\n\
@@ -59,7 +45,7 @@ async fn a_leader_runs_its_loops_and_a_standby_calls_no_cloud() {
     assert!(leader.cloud_calls() > 0);
     assert_eq!(standby.healthz(), "[+]leaderElection ok\nhealthz check passed\n");
     assert_eq!(standby.cloud_calls(), 0);
-    assert!(standby.health.probe(Endpoint::Ready, false, &[]).passed);
+    assert!(standby.is_ready());
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,10 +80,7 @@ async fn only_selected_loops_are_shown() {
 async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
     let api = api_server();
     let mut process = Process::with(&api, "a", without_election(), instances());
-    until("the controllers run", || {
-        process.healthz().contains("cloud-node-controller")
-    })
-    .await;
+    process.running().await;
     assert!(process.gate.is_open());
     assert!(api.objects("Lease").is_empty());
     assert!(!process.healthz().contains("leaderElection"));
@@ -114,9 +97,9 @@ async fn health_names_a_loop_that_is_blocked_for_ten_minutes() {
     let process = Process::with(&api, "a", Config::default(), cloud);
     api.apply_json(new_node("node-1")).unwrap();
     until("the cloud is asked", || process.cloud_calls() > 0).await;
-    tokio::time::sleep(7 * 60 * SECOND).await;
+    pass(7 * 60).await;
     assert_eq!(process.get("/healthz", None).await, (200, "ok".to_owned()));
-    tokio::time::sleep(3 * 60 * SECOND).await;
+    pass(3 * 60).await;
     let (code, body) = process.get("/healthz", None).await;
     assert_eq!(code, 500);
     assert!(
@@ -133,8 +116,8 @@ async fn a_leader_is_ready_when_its_caches_are() {
     let forbidden = bowline_kube_api::Status::new(403, "Forbidden", "not yet");
     api.faults().fail_next(5, "list", "nodes", forbidden);
     let process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
-    let is_ready = || process.health.probe(Endpoint::Ready, false, &[]).passed;
+    process.leading().await;
+    let is_ready = || process.is_ready();
     assert!(!is_ready());
     until("the caches are read", is_ready).await;
 }
@@ -151,7 +134,7 @@ async fn a_follower_that_may_not_read_is_not_ready_either() {
         &["leases"],
     ));
     let follower = Process::start(&api, "b");
-    let is_ready = || follower.health.probe(Endpoint::Ready, false, &[]).passed;
+    let is_ready = || follower.is_ready();
     until("it tells", || !is_ready()).await;
     assert!(
         follower.health.probe(Endpoint::Live, false, &[]).passed,
@@ -241,10 +224,7 @@ async fn the_cluster_s_uid_is_read_for_a_provider_that_asks_for_it() {
                 ..instances()
             },
         );
-        until("the controllers run", || {
-            process.healthz().contains("cloud-node-controller")
-        })
-        .await;
+        process.running().await;
         assert_eq!(api.journal().of("get", "namespaces").len(), usize::from(asks));
     }
 }
@@ -291,10 +271,7 @@ async fn the_uid_of_the_cluster_is_asked_for_again_while_the_api_server_has_trou
     let trouble = || Status::new(500, "InternalError", "etcd failed");
     api.faults().fail_next(3, "get", "namespaces", trouble());
     let process = Process::with(&api, "a", without_election(), needing());
-    until("the controllers run", || {
-        process.healthz().contains("cloud-node-controller")
-    })
-    .await;
+    process.running().await;
     assert_eq!(api.journal().of("get", "namespaces").len(), 4);
 
     let api = api_server();
@@ -315,12 +292,12 @@ async fn the_uid_of_the_cluster_is_asked_for_again_while_the_api_server_has_trou
 async fn the_same_seed_gives_the_same_history() {
     async fn history() -> Vec<String> {
         let api = api_server();
-        let first = Process::with(&api, "a", Config::default(), instances());
-        let _second = Process::with(&api, "b", Config::default(), instances());
+        let first = Process::busy(&api, "a");
+        let _second = Process::busy(&api, "b");
         api.apply_json(new_node("node-1")).unwrap();
-        tokio::time::sleep(20 * SECOND).await;
+        pass(20).await;
         drop(first);
-        tokio::time::sleep(40 * SECOND).await;
+        pass(40).await;
         let exchanges = api.journal().all();
         exchanges
             .iter()
@@ -416,10 +393,7 @@ async fn an_unhealthy_api_server_is_waited_for() {
     api.faults().inject(unhealthy(500).times(3));
     let begun = Instant::now();
     let process = Process::with(&api, "a", without_election(), instances());
-    until("the controllers run", || {
-        process.healthz().contains("cloud-node-controller")
-    })
-    .await;
+    process.running().await;
     assert_eq!(begun.elapsed().as_secs(), 3, "it is asked every second");
 }
 
@@ -446,13 +420,9 @@ async fn the_loss_of_the_lease_is_seen_at_once_also_while_the_cluster_is_asked_a
     let api = api_server();
     api.faults()
         .inject(Fault::new(Effect::Silence).verb("get").resource(""));
-    let mut process = Process::with(&api, "a", Config::default(), instances());
-    until("it leads", || process.leads()).await;
-    let mut lease = api
-        .object("Lease", "kube-system", "cloud-controller-manager")
-        .unwrap();
-    lease["spec"]["holderIdentity"] = "other".into();
-    api.apply_json(lease).unwrap();
+    let mut process = Process::busy(&api, "a");
+    process.leading().await;
+    edit_lease(&api, LEASE, &json!({ "holderIdentity": "other" }));
     let begun = Instant::now();
     assert_eq!(process.end().await, End::LeadershipLost);
     assert!(begun.elapsed() < 3 * SECOND, "{:?}", begun.elapsed());
@@ -463,10 +433,7 @@ async fn who_may_not_see_the_api_servers_health_works_without() {
     let api = api_server();
     api.faults().inject(unhealthy(403));
     let process = Process::with(&api, "a", without_election(), instances());
-    until("the controllers run", || {
-        process.healthz().contains("cloud-node-controller")
-    })
-    .await;
+    process.running().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use bowline_manager::migration::Migration;
 use serde_json::{Value, json};
 
 use crate::clouds::TestInstances;
-use crate::process::{Process, SECOND, api_server, lease, until};
+use crate::process::{Process, SECOND, api_server, edit_lease, lease, pass, until};
 
 const MIGRATION: &str = "cloud-provider-extraction-migration";
 
@@ -52,8 +52,8 @@ async fn the_loops_of_the_built_in_list_run_under_the_second_lease() {
     let api = api_server();
     api.apply_json(of_other("kube-controller-manager")).unwrap();
     let process = start(&api, "a", Migration::built_in());
-    until("a leads", || process.leads()).await;
-    tokio::time::sleep(60 * SECOND).await;
+    process.leading().await;
+    pass(60).await;
     assert_eq!(running(&process), ["cloud-node"], "the others wait");
     assert!(process.gate.is_open(), "what runs may write");
     let status = |lease: &str| {
@@ -88,7 +88,7 @@ async fn a_loop_of_another_component_does_not_run_under_either_lease() {
         holder(&api, "moving").as_deref() == Some("a_1")
     })
     .await;
-    tokio::time::sleep(30 * SECOND).await;
+    pass(30).await;
     assert_eq!(running(&process), ["cloud-node"]);
 }
 
@@ -113,10 +113,11 @@ async fn the_loss_of_either_lease_ends_the_process() {
         let api = api_server();
         let mut process = start(&api, "a", Migration::built_in());
         until("both are held", || running(&process).len() == 2).await;
-        let mut stolen = api.object("Lease", "kube-system", name).unwrap_or_default();
-        stolen["spec"]["holderIdentity"] = json!("thief");
-        stolen["spec"]["leaseDurationSeconds"] = json!(3_600);
-        api.apply_json(stolen).unwrap();
+        edit_lease(
+            &api,
+            name,
+            &json!({ "holderIdentity": "thief", "leaseDurationSeconds": 3_600 }),
+        );
         assert_eq!(process.end().await, End::LeadershipLost, "{name}");
         assert!(!process.gate.is_open(), "{name}");
     }

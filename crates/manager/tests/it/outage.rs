@@ -15,7 +15,9 @@ use tokio::time::Instant;
 use tracing::Level;
 
 use crate::clouds::TestInstances;
-use crate::process::{Process, SECOND, api_server, lease, until};
+use crate::process::{
+    LEASE, Process, SECOND, api_server, edit_lease, instances, lease, meets, new_node, pass, until,
+};
 
 /// The shortest wait after a failed attempt is the retry period of 2 s, so these are the most attempts in a minute.
 const MOST_PER_MINUTE: usize = 30;
@@ -94,11 +96,11 @@ async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
             api.faults()
                 .inject(Fault::new(effect).verb(verb).resource("leases"));
             // The lease runs out in this minute.
-            tokio::time::sleep(60 * SECOND).await;
+            pass(60).await;
             for _ in 0..3 {
                 let before = requests(&api, verb);
                 log.take();
-                tokio::time::sleep(60 * SECOND).await;
+                pass(60).await;
                 let attempts = requests(&api, verb) - before;
                 // What is never answered never gets into the journal.
                 let least = if name == "silence" { 0 } else { 10 };
@@ -112,7 +114,7 @@ async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
             assert!(!process.leads(), "{verb}, {name}");
             // It is no longer ill: the lease is taken within a try, unless a lost write has made us the holder already.
             api.faults().clear();
-            let took = until("it leads", || process.leads()).await;
+            let took = process.leading().await;
             assert!(took < 15 * SECOND, "{took:?}: {verb}, {name}");
         }
     }
@@ -136,7 +138,7 @@ async fn a_leader_whose_renewals_are_answered_with_something_else_ends_at_the_re
             };
             let is_held = || api.object("Lease", "kube-system", name).is_some();
             until("both are held", || process.leads() && is_held()).await;
-            tokio::time::sleep(5 * SECOND).await;
+            pass(5).await;
             api.faults().inject(
                 Fault::new(Effect::Text(200, answer))
                     .verb("update")
@@ -163,7 +165,7 @@ async fn a_release_that_is_answered_with_something_else_is_tried_again() {
     for (times, is_released) in [(1, true), (5, true), (u32::MAX, false)] {
         let api = api_server();
         let mut process = Process::start(&api, "a");
-        until("a leads", || process.leads()).await;
+        process.leading().await;
         api.faults().inject(
             Fault::new(Effect::Text(200, "{}"))
                 .verb("update")
@@ -192,15 +194,11 @@ async fn what_a_watch_of_the_lease_shows_of_another_object_frees_no_lease() {
         let api = api_server();
         held(&api, "other", 3_600);
         let process = Process::start(&api, "a");
-        api.faults().inject(
-            Fault::new(Effect::Text(200, event))
-                .verb("watch")
-                .resource("leases"),
-        );
-        tokio::time::sleep(60 * SECOND).await;
+        meets(&api, Effect::Text(200, event), "watch", "leases");
+        pass(60).await;
         let before = (requests(&api, "get"), requests(&api, "watch"));
         log.take();
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         let asked = requests(&api, "get") - before.0 + requests(&api, "watch") - before.1;
         assert!(asked <= 2 * MOST_PER_MINUTE, "{asked} requests in a minute");
         assert_eq!(log.take(), Vec::<String>::new(), "the lease was not given up");
@@ -215,14 +213,14 @@ async fn without_any_api_server_little_is_tried_and_said() {
         let api = api_server();
         held(&api, "gone", 15);
         let _process = Process::start(&api, "a");
-        tokio::time::sleep(5 * SECOND).await;
+        pass(5).await;
         api.close_watches();
         api.faults().inject(Fault::new(effect));
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         for _ in 0..5 {
             let before = api.journal().all().len();
             log.take();
-            tokio::time::sleep(60 * SECOND).await;
+            pass(60).await;
             let sent = api.journal().all().len() - before;
             assert!(sent <= MOST_PER_MINUTE + 10, "{sent} requests in a minute");
             let said = log.take();
@@ -245,12 +243,13 @@ async fn a_lease_that_somebody_gives_up_and_takes_again_all_the_time_is_not_aske
         })
     };
     // Somebody is always faster.
-    api.faults().inject(
-        Fault::new(Effect::Answer(Status::new(409, "Conflict", "no")))
-            .verb("update")
-            .resource("leases"),
+    meets(
+        &api,
+        Effect::Answer(Status::new(409, "Conflict", "no")),
+        "update",
+        "leases",
     );
-    tokio::time::sleep(5 * SECOND).await;
+    pass(5).await;
     log.take();
     let before = requests(&api, "get");
     let begun = Instant::now();
@@ -280,14 +279,13 @@ async fn a_watch_of_the_lease_that_cannot_be_had_costs_one_request_in_a_retry_pe
         let (log, _guards) = Log::listen(Level::INFO);
         let api = api_server();
         let _leader = Process::start(&api, "a");
-        tokio::time::sleep(SECOND).await;
-        api.faults()
-            .inject(Fault::new(effect).verb("watch").resource("leases"));
+        pass(1).await;
+        meets(&api, effect, "watch", "leases");
         let _follower = Process::start(&api, "b");
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         let before = requests(&api, "watch");
         log.take();
-        tokio::time::sleep(60 * SECOND).await;
+        pass(60).await;
         let watches = requests(&api, "watch") - before;
         assert!((1..=MOST_PER_MINUTE).contains(&watches), "{watches}");
         assert_eq!(log.take(), Vec::<String>::new());
@@ -302,7 +300,7 @@ async fn a_silent_watch_of_a_long_lease_is_found_out() {
     until("it watches the lease", || requests(&api, "watch") > 0).await;
     api.silence_watches();
     held(&api, "", 3_600);
-    let took = until("it leads", || process.leads()).await;
+    let took = process.leading().await;
     assert!(took <= 45 * SECOND, "{took:?}");
 }
 
@@ -312,7 +310,7 @@ async fn a_release_that_meets_a_conflict_is_tried_again_unless_somebody_else_hol
     for conflicts in [1, 2, 5] {
         let api = api_server();
         let mut process = Process::start(&api, "a");
-        until("a leads", || process.leads()).await;
+        process.leading().await;
         api.faults().inject(
             Fault::new(Effect::Answer(Status::new(409, "Conflict", "changed")))
                 .verb("update")
@@ -327,10 +325,9 @@ async fn a_release_that_meets_a_conflict_is_tried_again_unless_somebody_else_hol
     // It never ends: given up in time, and without a flood.
     let api = api_server();
     let mut process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
+    process.leading().await;
     let conflict = Effect::Answer(Status::new(409, "Conflict", "changed"));
-    api.faults()
-        .inject(Fault::new(conflict).verb("update").resource("leases"));
+    meets(&api, conflict, "update", "leases");
     let before = requests(&api, "update");
     process.stop().await;
     let tries = requests(&api, "update") - before;
@@ -338,30 +335,10 @@ async fn a_release_that_meets_a_conflict_is_tried_again_unless_somebody_else_hol
     // Somebody else took it.
     let api = api_server();
     let mut process = Process::start(&api, "a");
-    until("a leads", || process.leads()).await;
-    let mut taken = api
-        .object("Lease", "kube-system", "cloud-controller-manager")
-        .unwrap();
-    taken["spec"]["holderIdentity"] = json!("b");
-    api.apply_json(taken).unwrap();
+    process.leading().await;
+    edit_lease(&api, LEASE, &json!({ "holderIdentity": "b" }));
     process.stop().await;
     assert_eq!(lease(&api)["holderIdentity"], "b");
-}
-
-fn instances() -> TestInstances {
-    TestInstances {
-        has_instances: true,
-        ..TestInstances::default()
-    }
-}
-
-fn new_node(name: &str) -> serde_json::Value {
-    json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-        "spec": { "taints": [{
-            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
-        }] },
-    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -380,7 +357,7 @@ async fn caches_whose_watches_cannot_be_had_are_listed_which_readiness_knows_and
         let api = api_server();
         held(&api, "other", 3_600);
         let follower = Process::start(&api, "a");
-        tokio::time::sleep(5 * SECOND).await;
+        pass(5).await;
         api.close_watches();
         for resource in ["nodes", "services"] {
             let fault = Fault::new(effect.clone()).verb("watch").resource(resource);
@@ -389,8 +366,8 @@ async fn caches_whose_watches_cannot_be_had_are_listed_which_readiness_knows_and
         let before = api.journal().of("list", "services").len();
         log.take();
         for second in 0..240 {
-            tokio::time::sleep(SECOND).await;
-            let is_ready = follower.health.probe(Endpoint::Ready, false, &[]).passed;
+            pass(1).await;
+            let is_ready = follower.is_ready();
             assert!(is_ready, "after {second} s: {what}");
         }
         let lists = api.journal().of("list", "services").len() - before;
@@ -417,14 +394,13 @@ async fn a_new_leader_acts_on_nothing_that_was_not_listed_after_its_lease_was_wo
         let mut first = Process::with(&api, "a", Config::default(), routes_too(true));
         until("a works", || first.cloud_calls() > 0).await;
         let second = Process::with(&api, "b", Config::default(), routes_too(true));
-        tokio::time::sleep(10 * SECOND).await;
-        let is_ready = || second.health.probe(Endpoint::Ready, false, &[]).passed;
+        pass(10).await;
+        let is_ready = || second.is_ready();
         assert!(is_ready(), "a follower whose caches are well");
-        api.faults()
-            .inject(Fault::new(Effect::Silence).verb("list").resource(resource));
+        meets(&api, Effect::Silence, "list", resource);
         first.stop().await;
-        until("b leads", || second.leads()).await;
-        tokio::time::sleep(60 * SECOND).await;
+        second.leading().await;
+        pass(60).await;
         assert!(!is_ready());
         if resource == "nodes" {
             assert_eq!(second.cloud_calls(), 0, "it acts on what it knew as a follower");
@@ -440,19 +416,17 @@ async fn caches_whose_watches_cannot_be_had_are_told_by_readiness_and_then_no_mo
         let api = api_server();
         held(&api, "other", 3_600);
         let follower = Process::start(&api, "a");
-        tokio::time::sleep(5 * SECOND).await;
-        let is_ready = || follower.health.probe(Endpoint::Ready, false, &[]).passed;
+        pass(5).await;
+        let is_ready = || follower.is_ready();
         assert!(is_ready());
         api.close_watches();
-        api.faults()
-            .inject(Fault::new(effect.clone()).verb("watch").resource("services"));
-        api.faults()
-            .inject(Fault::new(effect).verb("list").resource("services"));
+        meets(&api, effect.clone(), "watch", "services");
+        meets(&api, effect, "list", "services");
         let took = until("it is told", || !is_ready()).await;
         assert!(took > 50 * SECOND && took < 75 * SECOND, "{took:?}");
         api.faults().clear();
         until("it heals", is_ready).await;
-        tokio::time::sleep(600 * SECOND).await;
+        pass(600).await;
         assert!(is_ready(), "a quiet cluster is heard of all the same");
     }
 }
@@ -463,14 +437,10 @@ async fn one_node_that_cannot_be_read_keeps_no_other_from_anything_and_is_told_o
         "items":[{"metadata":{"name":"node-1","uid":"u","resourceVersion":"7"},"spec":null}]}"#;
     let api = api_server();
     api.apply_json(new_node("node-1")).unwrap();
-    api.faults().inject(
-        Fault::new(Effect::Text(200, lossy))
-            .verb("list")
-            .resource("nodes"),
-    );
-    let process = Process::with(&api, "a", Config::default(), instances());
+    meets(&api, Effect::Text(200, lossy), "list", "nodes");
+    let process = Process::busy(&api, "a");
     until("it works", || process.cloud_calls() > 0).await;
-    assert!(process.health.probe(Endpoint::Ready, false, &[]).passed);
+    assert!(process.is_ready());
     let told = || {
         let events = api.objects("Event");
         let of_node = |event: &&Value| event["reason"] == "ObjectNotUnderstood";
@@ -501,7 +471,7 @@ async fn a_condition_without_a_time_keeps_no_leader_from_its_work() {
         })
     };
     api.apply_json(service("other", json!({}))).unwrap();
-    let mut first = Process::with(&api, "a", Config::default(), instances());
+    let mut first = Process::busy(&api, "a");
     until("a works", || first.cloud_calls() > 0).await;
     let conditions =
         json!({ "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": null }] });
@@ -509,11 +479,11 @@ async fn a_condition_without_a_time_keeps_no_leader_from_its_work() {
     let stored = api.object("Service", "default", "other").unwrap();
     let condition = stored["status"]["conditions"][0].as_object().unwrap();
     assert_eq!(condition.get("lastTransitionTime"), Some(&Value::Null));
-    let second = Process::with(&api, "b", Config::default(), instances());
+    let second = Process::busy(&api, "b");
     first.stop().await;
-    until("b leads", || second.leads()).await;
+    second.leading().await;
     until("b works", || second.cloud_calls() > 0).await;
-    tokio::time::sleep(SECOND).await;
+    pass(1).await;
     let ready = second.health.probe(Endpoint::Ready, true, &[]);
     assert!(ready.passed, "{}", ready.body);
     assert!(
@@ -542,7 +512,7 @@ async fn the_loops_of_a_second_lease_wait_for_caches_as_new_as_it_is() {
         ..Config::default()
     };
     let _process = Process::with(&api, "a", config, instances());
-    tokio::time::sleep(10 * SECOND).await;
+    pass(10).await;
     let lists = || api.journal().of("list", "services").len();
     let before = lists();
     api.apply_json(of_other("")).unwrap();

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
-use bowline_kube_api::KubeApi;
+use bowline_kube_api::{Effect, Fault, KubeApi};
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::{AccessConfig, Config};
+use bowline_manager::doctor::{Cloud, Patient};
 use bowline_manager::health::{Endpoint, Health};
 use bowline_manager::metrics::{BuildInfo, Metrics};
 use bowline_manager::serving::{Authorities, Pages, Site, SiteParts};
@@ -18,7 +19,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
 use prometheus_client::registry::Registry;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +59,11 @@ impl Process {
     pub(crate) fn with(api: &KubeApi, name: &str, config: Config, cloud: TestInstances) -> Self {
         let asked = Arc::clone(&cloud.asked);
         Self::with_provider(api, name, config, Arc::new(cloud), asked)
+    }
+
+    /// With instances that it can ask about.
+    pub(crate) fn busy(api: &KubeApi, name: &str) -> Self {
+        Self::with(api, name, Config::default(), instances())
     }
 
     /// The same with a cloud of another kind, of which `asked` tells how often it was asked.
@@ -139,6 +145,24 @@ impl Process {
         self.metrics.render().unwrap().lines().any(|found| found == line)
     }
 
+    /// Waits until it leads. Gives the time it took.
+    pub(crate) async fn leading(&self) -> Duration {
+        until("it leads", || self.leads()).await
+    }
+
+    /// Waits until its controllers run.
+    pub(crate) async fn running(&self) {
+        until("the controllers run", || {
+            self.healthz().contains("cloud-node-controller")
+        })
+        .await;
+    }
+
+    /// `/readyz`.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.health.probe(Endpoint::Ready, false, &[]).passed
+    }
+
     /// `/healthz?verbose`.
     pub(crate) fn healthz(&self) -> String {
         self.health.probe(Endpoint::Health, true, &[]).body
@@ -162,6 +186,65 @@ impl Process {
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
+}
+
+pub(crate) fn instances() -> TestInstances {
+    TestInstances {
+        has_instances: true,
+        ..TestInstances::default()
+    }
+}
+
+/// A Node that has just registered.
+pub(crate) fn new_node(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+        "spec": { "taints": [{
+            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
+        }] },
+    })
+}
+
+/// What the commands that look at a cluster are told.
+pub(crate) fn patient<'a>(config: &'a Config, api: &KubeApi, cloud: Cloud) -> Patient<'a> {
+    let options = KubeOptions {
+        clock: Arc::new(TokioClock::starting_at(api.now())),
+        ..KubeOptions::new("bowline/test")
+    };
+    Patient {
+        config,
+        lookup: None,
+        is_manager: false,
+        kube: Ok(Kube::with_service(api.service(), options)),
+        cloud,
+        cloud_clock: Default::default(),
+        progress: Default::default(),
+        manifests: Default::default(),
+        holder: "test".to_owned(),
+        follows: None,
+    }
+}
+
+/// What these requests meet from now on.
+pub(crate) fn meets(api: &KubeApi, effect: Effect, verb: &str, resource: &str) {
+    api.faults()
+        .inject(Fault::new(effect).verb(verb).resource(resource));
+}
+
+/// Somebody else writes the lease.
+pub(crate) fn edit_lease(api: &KubeApi, name: &str, fields: &Value) {
+    let mut lease = api.object("Lease", "kube-system", name).unwrap();
+    for (field, value) in fields.as_object().unwrap() {
+        lease["spec"][field] = value.clone();
+    }
+    api.apply_json(lease).unwrap();
+}
+
+/// The lease of the manager.
+pub(crate) const LEASE: &str = "cloud-controller-manager";
+
+pub(crate) async fn pass(seconds: u32) {
+    tokio::time::sleep(seconds * SECOND).await;
 }
 
 /// The lease's spec.

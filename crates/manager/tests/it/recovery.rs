@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::clouds::TestInstances;
-use crate::process::{Process, SECOND, api_server, lease, until};
+use crate::process::{LEASE, Process, SECOND, api_server, edit_lease, lease, pass, until};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -59,10 +59,10 @@ async fn suspended(api: &KubeApi) -> Process {
 async fn a_leader_whose_lease_stayed_its_own_leads_again_as_after_a_take_over() {
     let api = api_server();
     let process = suspended(&api).await;
-    tokio::time::sleep(10 * SECOND).await; // what was under way has ended
+    pass(10).await; // what was under way has ended
     let asked = process.cloud_calls();
     put_node(&api, "n2");
-    tokio::time::sleep(500 * SECOND).await;
+    pass(500).await;
     assert_eq!(process.cloud_calls(), asked, "it leads nobody and asks nothing");
     let health = process.healthz();
     assert!(!health.contains("[-]"), "{health}");
@@ -98,12 +98,11 @@ async fn a_lease_that_changed_hands_meanwhile_is_lost_also_if_it_was_given_up_si
     for holder in ["b_1", "", "a_1"] {
         let api = api_server();
         let mut process = suspended(&api).await;
-        let mut taken = api
-            .object("Lease", "kube-system", "cloud-controller-manager")
-            .unwrap();
-        taken["spec"]["holderIdentity"] = json!(holder);
-        taken["spec"]["leaseTransitions"] = json!(2);
-        api.apply_json(taken).unwrap();
+        edit_lease(
+            &api,
+            LEASE,
+            &json!({ "holderIdentity": holder, "leaseTransitions": 2 }),
+        );
         api.journal().clear();
         api.faults().clear();
         assert_eq!(process.end().await, End::LeadershipLost, "{holder}");
@@ -158,22 +157,19 @@ async fn a_leader_that_is_suspended_before_its_controllers_run_leads_too() {
         ..TestInstances::default()
     };
     let process = Process::with(&api, "a", recovering_config(), cloud);
-    until("it leads", || process.leads()).await;
+    process.leading().await;
     api.faults().inject(cut.clone());
-    tokio::time::sleep(8 * SECOND).await;
+    pass(8).await;
     api.faults().clear();
     api.faults().inject(unknown("namespaces"));
     api.faults().inject(cut);
     until("it leads no more", || !process.leads()).await;
     api.faults().clear();
     api.faults().inject(unknown("namespaces"));
-    until("it leads again", || process.leads()).await;
+    process.leading().await;
     assert_eq!(process.cloud_calls(), 0, "the cluster is not known yet");
     api.faults().clear();
-    until("the controllers run", || {
-        process.healthz().contains("cloud-node-controller")
-    })
-    .await;
+    process.running().await;
     until("the gate opens", || process.gate.is_open()).await;
     until("the cloud is asked", || process.cloud_calls() > 0).await;
 }

@@ -8,7 +8,7 @@ use bowline_manager::controllers::ControllerSelection;
 use serde_json::json;
 
 use crate::clouds::TestInstances;
-use crate::process::{Process, SECOND, api_server, until};
+use crate::process::{Process, SECOND, api_server, pass, until};
 
 const TIMING: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
 
@@ -20,6 +20,17 @@ fn config(is_wanted: bool, cluster_cidr: &str) -> Config {
         },
         ..Config::default()
     }
+}
+
+/// The same with node IPAM.
+fn with_node_ipam(cluster_cidr: &str) -> Config {
+    let mut config = config(true, cluster_cidr);
+    config.settings.node_networks = Some(Ranges::new(&RangeFlags {
+        cluster_cidr,
+        allocator: "RangeAllocator",
+        ..RangeFlags::default()
+    }));
+    config
 }
 
 fn cloud(has_routes: bool) -> TestInstances {
@@ -72,8 +83,8 @@ async fn routes_that_are_not_wanted_need_no_pod_network() {
     let config = config(false, "");
     assert_eq!(config.check(&cloud(true)), Ok(()));
     let process = Process::with(&api, "a", config, cloud(true));
-    until("a leads", || process.leads()).await;
-    tokio::time::sleep(30 * SECOND).await;
+    process.leading().await;
+    pass(30).await;
     assert_eq!(process.healthz(), "[+]leaderElection ok\nhealthz check passed\n");
     assert_eq!(process.cloud_calls(), 0);
 }
@@ -81,13 +92,7 @@ async fn routes_that_are_not_wanted_need_no_pod_network() {
 #[tokio::test(start_paused = true)]
 async fn node_ipam_runs_when_it_is_asked_for() {
     let api = api_server();
-    let ranges = Ranges::new(&RangeFlags {
-        cluster_cidr: "10.200.0.0/16",
-        allocator: "RangeAllocator",
-        ..RangeFlags::default()
-    });
-    let mut config = config(true, "10.200.0.0/16");
-    config.settings.node_networks = Some(ranges);
+    let config = with_node_ipam("10.200.0.0/16");
     let mut process = Process::with(&api, "a", config, cloud(true));
     api.apply_json(json!({"apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-1" }}))
         .unwrap();
@@ -112,13 +117,7 @@ async fn node_ipam_runs_when_it_is_asked_for() {
 async fn node_ipam_is_named_where_the_provider_leaves_pod_networks_to_others() {
     for (controllers, runs) in [(&["*"][..], false), (&["*", "nodeipam"], true)] {
         let api = api_server();
-        let ranges = Ranges::new(&RangeFlags {
-            cluster_cidr: "10.200.0.0/16",
-            allocator: "RangeAllocator",
-            ..RangeFlags::default()
-        });
-        let mut config = config(true, "10.200.0.0/16");
-        config.settings.node_networks = Some(ranges);
+        let mut config = with_node_ipam("10.200.0.0/16");
         config.controllers = ControllerSelection::parse(controllers.iter().copied()).unwrap();
         let cloud = TestInstances {
             leaves_node_networks: true,
@@ -134,13 +133,7 @@ async fn node_ipam_is_named_where_the_provider_leaves_pod_networks_to_others() {
 #[test]
 fn what_node_ipam_cannot_use_is_refused_only_where_it_runs() {
     let check = |controllers: &[&str], leaves_node_networks| {
-        let ranges = Ranges::new(&RangeFlags {
-            cluster_cidr: "fd00:244::/32",
-            allocator: "RangeAllocator",
-            ..RangeFlags::default()
-        });
-        let mut config = config(true, "fd00:244::/32");
-        config.settings.node_networks = Some(ranges);
+        let mut config = with_node_ipam("fd00:244::/32");
         config.controllers = ControllerSelection::parse(controllers.iter().copied()).unwrap();
         let cloud = TestInstances {
             leaves_node_networks,

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use bowline_kube_io::rbac::{Account, Grant, NAMESPACE, Part, RULES, Rule, Scope, grants};
 
+use serde_json::Value;
+
 use crate::reference::cell;
 
 /// What a cloud's manager may do.
@@ -14,75 +16,15 @@ struct Cloud {
     extras: &'static [Part],
     /// The ServiceAccount that the provider's own writes are made with.
     account: &'static str,
-    /// What the Go manager's role has, in its order, where a return shall take nothing but its image.
-    former: &'static [FormerRule],
+    /// The Go manager's manifest, whose role is kept in its order where a return shall take nothing but its image.
+    former: &'static str,
 }
-
-/// A rule of a Go manager's role: the API group, the resource and the verbs.
-type FormerRule = (&'static str, &'static str, &'static str);
-
-/// The role of cloudscale.ch's Go manager.
-const FORMER_CLOUDSCALE: &[FormerRule] = &[
-    ("", "events", "create, patch, update"),
-    ("", "nodes", "\"*\""),
-    ("", "nodes/status", "patch"),
-    ("", "services", "list, patch, update, watch"),
-    ("", "services/status", "list, patch, update, watch"),
-    ("", "serviceaccounts", "create"),
-    ("", "persistentvolumes", "get, list, update, watch"),
-    ("", "endpoints", "create, get, list, watch, update"),
-    ("", "configmaps", "get, list, watch"),
-    ("coordination.k8s.io", "leases", "get, create, update"),
-];
-
-/// The role of phoenixNAP's Go manager 1.0.0.
-const FORMER_PHOENIXNAP: &[FormerRule] = &[
-    ("", "namespaces", "get"),
-    ("", "nodes", "\"*\""),
-    ("", "nodes/status", "patch"),
-    ("", "services", "get, list, watch, create, update, patch"),
-    ("", "services/status", "list, watch, update, patch"),
-    ("", "endpoints", "create, get, list, watch, update, patch"),
-    ("", "configmaps", "create, get, list, watch, update, patch"),
-    ("", "events", "create, get, list, watch, update, patch"),
-];
-
-/// The role of CloudStack's Go manager 1.2.0.
-const FORMER_CLOUDSTACK: &[FormerRule] = &[
-    ("coordination.k8s.io", "leases", "get, create, update"),
-    ("", "configmaps", "list, watch"),
-    ("", "events", "create, patch, update"),
-    ("", "nodes", "\"*\""),
-    ("", "nodes/status", "patch"),
-    ("", "pods", "list, get"),
-    ("", "services", "get, list, patch, update, watch"),
-    ("", "services/status", "list, patch, update, watch"),
-    ("", "serviceaccounts", "create"),
-    ("", "endpoints", "create, get, list, watch, update"),
-    ("", "persistentvolumes", "list, watch, patch"),
-];
-
-/// The role of OpenStack's Go manager 1.36.
-const FORMER_OPENSTACK: &[FormerRule] = &[
-    ("coordination.k8s.io", "leases", "get, create, update"),
-    ("", "events", "create, patch, update"),
-    ("", "nodes", "\"*\""),
-    ("", "nodes/status", "patch"),
-    ("", "services", "list, patch, update, watch"),
-    ("", "services/status", "patch"),
-    ("", "serviceaccounts", "create, get"),
-    ("", "serviceaccounts/token", "create"),
-    ("", "persistentvolumes", "\"*\""),
-    ("", "endpoints", "create, get, list, watch, update"),
-    ("", "configmaps", "get, list, watch"),
-    ("", "secrets", "list, get, watch"),
-];
 
 const CLOUDSCALE: Cloud = Cloud {
     name: "cloudscale",
     extras: &[Part::ServiceAnnotations],
     account: bowline_cloudscale::SERVICE_ACCOUNT,
-    former: FORMER_CLOUDSCALE,
+    former: include_str!("../../former/cloudscale.yaml"),
 };
 
 /// Its annotation on Nodes comes with what the cloud-node controller writes, and needs no right of its own.
@@ -90,21 +32,21 @@ const PHOENIXNAP: Cloud = Cloud {
     name: "phoenixnap",
     extras: &[Part::ServiceAnnotations, Part::LoadBalancerIp, Part::ClusterUid],
     account: bowline_phoenixnap::SERVICE_ACCOUNT,
-    former: FORMER_PHOENIXNAP,
+    former: include_str!("../../former/phoenixnap.yaml"),
 };
 
 const CLOUDSTACK: Cloud = Cloud {
     name: "cloudstack",
     extras: &[Part::ServiceAnnotations],
     account: bowline_cloudstack::SERVICE_ACCOUNT,
-    former: FORMER_CLOUDSTACK,
+    former: include_str!("../../former/cloudstack.yaml"),
 };
 
 const OPENSTACK: Cloud = Cloud {
     name: "openstack",
     extras: &[Part::Route, Part::ServiceAnnotations],
     account: bowline_openstack::SERVICE_ACCOUNT,
-    former: FORMER_OPENSTACK,
+    former: include_str!("../../former/openstack.yaml"),
 };
 
 const CLOUDS: [&Cloud; 4] = [&CLOUDSCALE, &PHOENIXNAP, &CLOUDSTACK, &OPENSTACK];
@@ -216,9 +158,24 @@ fn system_rules(parts: &[Part], more_accounts: &[&str]) -> String {
 
 fn former_rules(cloud: &Cloud) -> String {
     let mut text = FORMER_MARK.to_owned();
-    for (group, resource, verbs) in cloud.former {
-        let _ = writeln!(text, "  - apiGroups: [{}]", quoted(group));
-        let _ = writeln!(text, "    resources: [{resource}]\n    verbs: [{verbs}]");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(cloud.former).unwrap_or_default();
+    let roles = objects.iter().filter(|object| object["kind"] == "ClusterRole");
+    for rule in roles.filter_map(|role| role["rules"].as_array()).flatten() {
+        let list = |key: &str| {
+            let words = rule[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
+            words.map(quoted).collect::<Vec<_>>().join(", ")
+        };
+        let _ = writeln!(text, "  - apiGroups: [{}]", list("apiGroups"));
+        let _ = writeln!(
+            text,
+            "    resources: [{}]\n    verbs: [{}]",
+            list("resources"),
+            list("verbs")
+        );
     }
     text
 }
@@ -239,11 +196,11 @@ fn rules(grants: &[Grant]) -> String {
     text
 }
 
-fn quoted(group: &str) -> String {
-    if group.is_empty() {
-        "\"\"".to_owned()
-    } else {
-        group.to_owned()
+/// A word of YAML, in quotes where it needs some.
+fn quoted(word: &str) -> String {
+    match word {
+        "" | "*" => format!("\"{word}\""),
+        _ => word.to_owned(),
     }
 }
 

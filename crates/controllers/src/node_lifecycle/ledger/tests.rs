@@ -579,59 +579,6 @@ fn deletions_that_come_to_nothing_are_not_said_to_have_used_up_the_share() {
     }
 }
 
-/// What the throttle makes of 50 Nodes that are all gone at once: (minutes since the start, Nodes left).
-#[test]
-fn less_than_a_fifth_goes_in_ten_minutes_and_all_go_in_the_end() {
-    let mut world = world();
-    let mut all: Vec<Arc<Node>> = (0..50).map(|n| Arc::new(lost(&format!("n{n:02}")))).collect();
-    for node in &all {
-        world.watch(node);
-    }
-    let mut history = Vec::new();
-    let mut told = 0;
-    while !all.is_empty() {
-        world.go_to_next();
-        let now = world.now();
-        let due = world.ledger.take_due(now.instant);
-        let asked: Vec<Arc<Node>> = all
-            .iter()
-            .filter(|node| due.contains(&node.name))
-            .cloned()
-            .collect();
-        let doomed: Vec<Arc<Node>> = asked
-            .into_iter()
-            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Gone)
-            .collect();
-        let before = all.len();
-        for (node, ruling) in world
-            .ledger
-            .rule(&doomed, |_| CredentialCheck::NoWitness, &all, now.instant)
-        {
-            match ruling {
-                Ruling::Delete { .. } => {
-                    assert_eq!(node.name, all[0].name, "the oldest proof first, then by name");
-                    world.ledger.deleted(&node);
-                    world.ledger.forget(&node);
-                    all.retain(|other| other.name != node.name);
-                }
-                Ruling::Throttled { is_news, .. } => told += usize::from(is_news),
-                other => panic!("{other:?}"),
-            }
-        }
-        if all.len() < before {
-            history.push((world.passed.as_secs() / 60, all.len()));
-        }
-        assert_eq!(
-            world.ledger.held().throttled,
-            if world.passed < SECOND * 5 { 0 } else { all.len() }
-        );
-    }
-    // Three in the first window of a leader, then as many as make nine of fifty.
-    assert_eq!(history[..3], [(0, 47), (10, 41), (10, 38)]);
-    assert_eq!(history.last().map(|(_, left)| *left), Some(0));
-    assert_eq!(told, 47, "once each");
-}
-
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Answer(Seen),

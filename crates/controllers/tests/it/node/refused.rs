@@ -8,21 +8,6 @@ fn patches(code: u16, reason: &str) -> Fault {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_the_cloud_names_twice_is_shown_once() {
-    let cluster = cluster();
-    cluster
-        .instances
-        .run("n1", metadata(&["10.1.0.1", "10.1.0.1", "10.1.0.2"]));
-    cluster.put(new_node("n1"));
-    cluster.initialized("n1").await;
-    assert_eq!(
-        cluster.addresses("n1"),
-        ["InternalIP 10.1.0.1", "InternalIP 10.1.0.2"]
-    );
-    assert_eq!(cluster.writes(), 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn refused_addresses_keep_a_node_from_nothing_else_and_are_told_of() {
     for (code, reason, limit) in [(422, "Invalid", 3), (403, "Forbidden", 30)] {
         let cluster = cluster();

@@ -22,17 +22,6 @@ async fn a_service_of_a_class_is_not_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_recreated_under_its_name_gets_a_balancer_of_its_own() {
-    let (world, old) = World::serving(&["a"]).await;
-    world.strip_finalizer("web");
-    world.delete("web");
-    let new = world.add_service("web");
-    world.settled("web").await;
-    world.removed(&old).await;
-    assert!(world.balancer(&new).is_some());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_service_recreated_while_its_balancer_is_being_made_gets_one_of_its_own_too() {
     let world = World::running(&["a"]).await;
     world.slow("web", seconds(5));
