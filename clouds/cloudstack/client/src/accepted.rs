@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::remedy;
-use crate::settings::Keys;
+use crate::sign::Keys;
 
 /// How long keys that were good count as good: a Service is looked at right before it is written to, and keys can be taken away.
 const GOOD_FOR: SignedDuration = SignedDuration::from_mins(1);

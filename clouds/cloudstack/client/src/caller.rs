@@ -15,8 +15,8 @@ use crate::cookies::Cookies;
 use crate::envelope;
 use crate::error::{ApiError, Members};
 use crate::paging::{self, Counted, Listed, Listing, Next};
-use crate::settings::{Keys, WallClock};
-use crate::sign::{Parameters, Signed, escaped};
+use crate::settings::WallClock;
+use crate::sign::{Keys, Parameters, Signed, escaped};
 
 /// How often a list that changes while it is read is begun again.
 const LISTINGS: usize = 3;

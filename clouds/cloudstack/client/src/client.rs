@@ -11,8 +11,8 @@ use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::project::Scope;
-use crate::settings::{Keys, Settings, WallClock};
-use crate::sign::Parameters;
+use crate::settings::{Settings, WallClock};
+use crate::sign::{Keys, Parameters};
 use crate::wire::{JobId, ProjectId};
 
 /// A client of the API. Clones share everything below.
