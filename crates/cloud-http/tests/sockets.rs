@@ -194,6 +194,9 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
         let _ = copy_bidirectional(&mut stream, &mut server).await;
     } else if lines[0].starts_with("CONNECT") {
         stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
+    } else if lines[0].starts_with("GET http://locked.example/") {
+        let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(refusal).await.unwrap();
     } else {
         stream
             .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
@@ -503,6 +506,22 @@ async fn plain_requests_are_handed_to_the_proxy_whole() {
     get(&client, "http://cloud.example/v1?a=b").await.unwrap();
     let expected = ["GET http://cloud.example/v1?a=b HTTP/1.1 | Basic YW5uYTpwdw=="];
     assert_eq!(*journal.lock().unwrap(), expected);
+}
+
+/// A 407 is the proxy's word: the cloud was not reached.
+#[tokio::test]
+async fn a_proxy_that_wants_a_password_is_told_as_such_and_not_as_an_answer_of_the_cloud() {
+    let (port, _) = proxy(0).await;
+    let client = client(&options(&[("http_proxy", format!("anna:pw@127.0.0.1:{port}"))]));
+    let error = get(&client, "http://locked.example/v1").await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains(&format!(
+            "proxy 127.0.0.1:{port}: it wants other credentials (407)"
+        )) && !text.contains("anna"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
 /// The target of lines with all that is known of what was found, shown from verbosity 3 on.
 pub const DATA_LOG: &str = "bowline_cloud_provider::data";
 
+mod address_change;
 mod annotation;
 mod asker;
 mod classes;
@@ -49,6 +50,7 @@ mod service;
 pub mod several;
 pub mod spelling;
 
+pub use address_change::{AddressBefore, AddressLoss, AddressNote};
 pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use asker::Asker;
 pub use bowline_plan as plan;

@@ -53,6 +53,8 @@ pub mod keys {
     pub const FINALIZER_LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
     /// The condition of a Service whose load balancer is not as it should be.
     pub const CONDITION_RECONCILED: &str = "LoadBalancerReconciled";
+    /// The condition of a Service that showed another address before.
+    pub const CONDITION_ADDRESS_CHANGED: &str = "LoadBalancerAddressChanged";
 }
 
 /// The name of a Node.

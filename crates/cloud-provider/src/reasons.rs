@@ -17,6 +17,8 @@ pub const IGNORED_ANNOTATIONS: (&str, NoteKind) = ("IgnoredAnnotations", Warning
 pub const QUOTA_MET: (&str, NoteKind) = ("LoadBalancerQuotaMet", Warning);
 /// The Service's load balancer vanished, and gets a successor.
 pub const GONE: (&str, NoteKind) = ("LoadBalancerGone", Warning);
+/// The floating IP that the Service shows was deleted or leads elsewhere.
+pub const FLOATING_IP_GONE: (&str, NoteKind) = ("LoadBalancerFloatingIPGone", Warning);
 /// One load balancer too many was deleted.
 pub const DUPLICATE_REMOVED: (&str, NoteKind) = ("LoadBalancerDuplicateRemoved", Normal);
 /// A load balancer that the Service seems to have is another's, or may be, and is neither changed nor deleted.

@@ -214,6 +214,14 @@ pub mod facts {
         conditions.iter().find(is_ours)
     }
 
+    /// The condition that tells of an address that the Service showed before.
+    #[must_use]
+    pub fn address_changed(service: &Service) -> Option<&Condition> {
+        let conditions = service.status.as_ref()?.conditions.as_deref()?;
+        let is_it = |it: &&Condition| it.type_ == crate::keys::CONDITION_ADDRESS_CHANGED;
+        conditions.iter().find(is_it)
+    }
+
     /// Whether a balancer has to be removed: the finalizer is there, and the Service is being deleted or is no longer
     /// of type `LoadBalancer`.
     #[must_use]

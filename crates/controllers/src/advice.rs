@@ -14,11 +14,17 @@ pub const DENIED: &str = "the cloud does not let these credentials do it: if the
 /// What a provider says of a value of the Service or the configuration that the cloud does not take, before what to do about it.
 pub const REFUSED_VALUE: &str = "which the cloud refuses";
 
+/// What stands behind a failure that a process keeps at.
+pub const TRIED_AGAIN: &str = ". It is tried again by itself, and at once when the Service changes";
+
 /// The API shows a certificate that is not trusted.
 pub const UNTRUSTED: &str = "the certificate of the cloud's API is not trusted here: give the manager the authority that signed it (ca-file in cloud.conf on OpenStack, else a file that SSL_CERT_FILE names), or correct the certificate";
 
 /// The API shows a certificate that is not valid any more.
 pub const EXPIRED: &str = "the certificate of the cloud's API has expired: whoever runs that API renews it; if it has not, correct the clock here";
+
+/// A proxy on the way does not take the credentials, or wants some.
+pub const PROXY: &str = "the cloud itself was not reached, so its credentials and names are not the cause: whoever runs that proxy lets the manager through, or whoever runs the manager gives HTTPS_PROXY (HTTP_PROXY for an address with http://) of its pods the user and password";
 
 /// What to do, where the kind of the failure or its text tells it.
 #[must_use]
@@ -27,11 +33,16 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
         ErrorKind::Exhausted => Some(LIMIT),
         ErrorKind::Unauthenticated => Some(UNAUTHENTICATED),
         ErrorKind::Denied => Some(DENIED),
-        _ => about_certificate(text),
+        _ => of_the_way(text),
     }
 }
 
-fn about_certificate(text: &str) -> Option<&'static str> {
+/// What to do, where the text tells of something between the manager and the cloud.
+#[must_use]
+pub fn of_the_way(text: &str) -> Option<&'static str> {
+    if text.contains("proxy ") && text.contains("(407)") {
+        return Some(PROXY);
+    }
     let is_expired = text.contains("xpired"); // as a word of rustls or in a sentence of it
     let advice = if is_expired { EXPIRED } else { UNTRUSTED };
     text.contains("invalid peer certificate").then_some(advice)
@@ -53,6 +64,11 @@ mod tests {
             (ErrorKind::Denied, "403 Forbidden", Some(DENIED)),
             (ErrorKind::Exhausted, "quota", Some(LIMIT)),
             (ErrorKind::Transient, certificate, Some(UNTRUSTED)),
+            (
+                ErrorKind::Transient,
+                "cannot connect: proxy 10.0.0.1:3128: it wants other credentials (407)",
+                Some(PROXY),
+            ),
             (
                 ErrorKind::Transient,
                 "GET /v3: invalid peer certificate: Expired",

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::{
-    IngressPort, LoadBalancerStatus, Node, NodeAddress, Service, Taint, facts, keys,
+    AddressNote, IngressPort, LoadBalancerStatus, Node, NodeAddress, Service, Taint, facts, keys,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -188,8 +188,9 @@ pub(crate) fn leave_out_class(patch: &mut Value) {
     patch["metadata"]["annotations"][keys::ANNOTATION_CLASS] = Value::Null;
 }
 
-/// Merge patch of `services/NAME/status`.
-pub(crate) fn service_status(service: &Service, status: &LoadBalancerStatus) -> Value {
+/// Patch of `services/NAME/status`: a strategic one if the condition is to be changed, which is merged by type; else a merge patch. The
+/// addresses are replaced as a whole in both.
+pub(crate) fn service_status(service: &Service, status: &LoadBalancerStatus, note: &AddressNote) -> Value {
     let ingress: Vec<Value> = status
         .ingress
         .iter()
@@ -210,13 +211,21 @@ pub(crate) fn service_status(service: &Service, status: &LoadBalancerStatus) -> 
             Value::Object(wire)
         })
         .collect();
-    // In a merge patch null takes the field away, as it is on a Service that never had an address.
+    // In both kinds of patch null takes the field away, as it is on a Service that never had an address.
     let ingress = if ingress.is_empty() {
         Value::Null
     } else {
         Value::Array(ingress)
     };
-    json!({"metadata": service_identity(service), "status": {"loadBalancer": {"ingress": ingress}}})
+    let mut wire = json!({"loadBalancer": {"ingress": ingress}});
+    match note {
+        AddressNote::Keep => {}
+        AddressNote::Remove => {
+            wire["conditions"] = json!([{"type": keys::CONDITION_ADDRESS_CHANGED, "$patch": "delete"}]);
+        }
+        AddressNote::Set(condition) => wire["conditions"] = json!([condition]),
+    }
+    json!({"metadata": service_identity(service), "status": wire})
 }
 
 fn port(port: &IngressPort) -> Value {

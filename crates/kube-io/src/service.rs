@@ -65,7 +65,7 @@ fn understood(bytes: &[u8]) -> Result<Service, KubeError> {
         spec: wire.spec,
         status: wire.status.map(|status| ServiceStatus {
             load_balancer: status.load_balancer,
-            conditions: status.conditions.and_then(trouble),
+            conditions: status.conditions.and_then(ours),
         }),
     };
     match missing(&service) {
@@ -80,7 +80,10 @@ fn understood(bytes: &[u8]) -> Result<Service, KubeError> {
     }
 }
 
-// Around what is read as it stands: whether it is a Service, and the one condition that is ours. An API server stores, for
+/// The conditions that this program writes.
+const OURS: [&str; 2] = [keys::CONDITION_RECONCILED, keys::CONDITION_ADDRESS_CHANGED];
+
+// Around what is read as it stands: whether it is a Service, and the conditions that are ours. An API server stores, for
 // example, conditions of others whose times are null.
 
 #[derive(Deserialize)]
@@ -112,20 +115,22 @@ struct WireCondition<'a> {
     since: Option<Timestamp>,
 }
 
-/// The one condition that is ours, if it is there and can be read.
-fn trouble(conditions: &RawValue) -> Option<Vec<Condition>> {
+/// The conditions that are ours, as far as they are there and can be read.
+fn ours(conditions: &RawValue) -> Option<Vec<Condition>> {
     let conditions: Vec<&RawValue> = serde_json::from_str(conditions.get()).ok()?;
-    let mut read = conditions
+    let read = conditions
         .iter()
         .filter_map(|condition| serde_json::from_str::<WireCondition<'_>>(condition.get()).ok());
-    let ours = read.find(|condition| condition.kind == keys::CONDITION_RECONCILED)?;
-    Some(vec![Condition {
-        type_: ours.kind.into_owned(),
-        status: ours.status,
-        reason: ours.reason,
-        message: ours.message,
-        last_transition_time: ours.since.unwrap_or(Timestamp::UNIX_EPOCH),
-    }])
+    let ours = read.filter(|it| OURS.contains(&&*it.kind)).map(|it| Condition {
+        type_: it.kind.into_owned(),
+        status: it.status,
+        reason: it.reason,
+        message: it.message,
+        last_transition_time: it.since.unwrap_or(Timestamp::UNIX_EPOCH),
+    });
+    let mut ours: Vec<Condition> = ours.collect();
+    ours.shrink_to_fit();
+    (!ours.is_empty()).then_some(ours)
 }
 
 /// Whether nobody works for the Service: it wants no load balancer, and none is to be removed.

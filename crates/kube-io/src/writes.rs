@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey};
+use bowline_cloud_provider::{
+    AddressNote, LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey,
+};
 use http::Method;
 use serde::Serialize;
 use serde_json::Value;
@@ -100,7 +102,7 @@ impl Kube {
             .await
     }
 
-    /// Publishes the addresses of a balancer.
+    /// Publishes the addresses of a balancer, and in the same write what is told of those before.
     ///
     /// # Errors
     ///
@@ -109,9 +111,14 @@ impl Kube {
         &self,
         service: &Service,
         status: &LoadBalancerStatus,
+        note: &AddressNote,
     ) -> Result<Service, KubeError> {
-        self.write_service(service, "/status", patch::service_status(service, status))
-            .await
+        let content_type = match note {
+            AddressNote::Keep => MERGE,
+            AddressNote::Remove | AddressNote::Set(_) => STRATEGIC,
+        };
+        let body = patch::service_status(service, status, note);
+        self.send_to_service(service, "/status", content_type, body).await
     }
 
     /// Sets the condition that tells of trouble with the load balancer, its reason and message; `None` removes it.

@@ -53,7 +53,9 @@ impl Program {
         }
     }
 
-    fn of_image(image: &str) -> Self {
+    /// By its image.
+    #[must_use]
+    pub fn of_image(image: &str) -> Self {
         let image = without_tag(image);
         if image.split('/').any(|part| part.contains("bowline")) {
             Self::Bowline

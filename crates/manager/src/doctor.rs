@@ -67,6 +67,7 @@ pub const TOPICS: &[&Topic] = &[
     &nodes::BALANCED,
     &services::READ,
     &services::SETTLED,
+    &services::KEPT,
     &comparison::AS_ASKED,
     &before::cluster::ALONE,
     &before::cluster::INSTALLS,
@@ -222,6 +223,8 @@ struct Objects {
     classes: ServiceClasses,
     /// Whether no process of this program leads; known when the lease is read.
     is_unled: bool,
+    /// The proxy by which the manager goes to the cloud, and this command does not.
+    detour: Option<String>,
     /// What to do about pods that run with older credentials than their Secret has.
     restart: Option<String>,
 }
@@ -277,6 +280,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
     objects.is_unled = leadership.is_unled();
     objects.restart = managers::restart(found.as_ref());
+    objects.detour = managers::detour(patient, found.as_ref());
     let works = managers::check(patient, found.as_ref(), leadership.leader());
     let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");
@@ -396,6 +400,7 @@ fn known<'a>(
         services: objects.services(),
         is_unled: objects.is_unled,
         restart: objects.restart.as_deref(),
+        detour: objects.detour.as_deref(),
     }
 }
 
@@ -444,6 +449,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
             classes: patient.config.service_classes.clone(),
             is_unled: false,
             restart: None,
+            detour: None,
         };
     };
     let (nodes, services) = (
@@ -461,6 +467,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
         classes: patient.config.service_classes.clone(),
         is_unled: false,
         restart: None,
+        detour: None,
     }
 }
 

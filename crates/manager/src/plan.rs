@@ -108,6 +108,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         services: &[],
         is_unled: false,
         restart: None,
+        detour: None,
     };
     for report in reports {
         let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
 use bowline_cloud_provider::reasons::is_beside;
-use bowline_cloud_provider::{
-    CloudError, ErrorKind, LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts,
-};
+use bowline_cloud_provider::{LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts};
 use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::route::RouteSettings;
@@ -18,18 +16,23 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::outcome::Outcome;
 
-mod addresses;
+pub(crate) mod addresses;
 mod causes;
+mod failure;
 mod many;
 mod members;
 pub(crate) mod node;
+mod remedies;
 mod render;
 
 pub use causes::CAUSES;
-use causes::{EVENT, LAST_TRY};
+use causes::EVENT;
+use failure::Failure;
 use many::Loss;
 pub(crate) use many::{of_many, some_of};
 pub use node::{Shown, of_answer, of_node};
+use remedies::of_text;
+pub(crate) use remedies::remedy_of_error;
 pub(crate) use render::one_line;
 pub use render::{render_json, render_text};
 
@@ -136,6 +139,8 @@ pub struct Known<'a> {
     pub services: &'a [Arc<Service>],
     /// Whether no process of this program leads, so nothing is made.
     pub is_unled: bool,
+    /// The proxy by which the manager goes to the cloud, and this command does not; `None`: there is none.
+    pub detour: Option<&'a str>,
     /// What to do about pods that run with older credentials than their Secret has; `None`: none is known to.
     pub restart: Option<&'a str>,
     /// The pods behind the Service that is asked about; `None` if they are not known.
@@ -250,140 +255,6 @@ const DONE: [&str; 3] = [
 /// The event that says what the count of members says.
 const NO_NODES: &str = "UnAvailableLoadBalancer";
 
-/// A failure that the manager has told of, and that has not been followed by a success.
-struct Failure<'a> {
-    /// The reason of the condition; empty if there is none (yet).
-    reason: &'a str,
-    /// Whether it is the load balancer's removal that failed.
-    is_of_removal: bool,
-    text: &'a str,
-    since: Option<Timestamp>,
-    last: Option<(Timestamp, u32)>,
-}
-
-impl<'a> Failure<'a> {
-    fn of(service: &'a Service, known: &Known<'a>) -> Option<Self> {
-        let key = ServiceKey::of(service).to_string();
-        let ends = |it: &&SeenEvent| FAILED.contains(&&*it.reason) || DONE.contains(&&*it.reason);
-        let last = known.events.iter().rfind(|it| it.object == key && ends(it));
-        let failed = last.filter(|it| FAILED.contains(&&*it.reason) && known.is_recent(it));
-        let shown = facts::trouble(service);
-        let text = failed.map(|it| &*it.message).or(shown.map(|it| &*it.message))?;
-        // A failure is never younger than its last event, whoever wrote the condition when.
-        let since = shown.map(|it| it.last_transition_time);
-        let since = since.map(|since| failed.map_or(since, |it| since.min(it.last)));
-        Some(Self {
-            reason: shown.map_or("", |it| &it.reason),
-            is_of_removal: !known.classes.is_wanted(service) || service.metadata.deletion_timestamp.is_some(),
-            text,
-            since,
-            last: failed.map(|it| (it.last, it.count)),
-        })
-    }
-
-    fn id(&self) -> String {
-        match self.reason {
-            "" => format!("{LAST_TRY}failed"),
-            reason => format!("{LAST_TRY}{reason}"),
-        }
-    }
-
-    /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
-    fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
-        let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        let is_of_question = !waits && !self.text.contains(STEP_FAILED);
-        self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
-    }
-
-    /// Whether the cloud did not take the manager's credentials.
-    fn is_unauthenticated(&self) -> bool {
-        self.reason == "denied" && self.text.contains(advice::UNAUTHENTICATED)
-    }
-
-    fn is_wait(&self) -> bool {
-        self.last.is_none() && matches!(self.reason, "waiting" | "pending")
-    }
-
-    fn says(&self, now: Timestamp) -> String {
-        let text = self.text;
-        match self.last {
-            Some((last, 1)) => format!("the last try failed {} ago: {text}", span(now, last)),
-            Some((last, count)) => {
-                format!(
-                    "the last try failed {} ago, {count} times so far: {text}",
-                    span(now, last)
-                )
-            }
-            None => format!("{}: {text}", self.reason),
-        }
-    }
-
-    /// Whether it holds for longer than a change in a cloud takes.
-    fn has_lasted(&self, now: Timestamp) -> bool {
-        self.since
-            .is_some_and(|since| now.duration_since(since) > TRIED_WITHIN)
-    }
-
-    /// Who has to do what about a reason of the condition.
-    fn remedy(&self, now: Timestamp) -> &'static str {
-        match self.reason {
-            "refused" | "invalid" => {
-                "whoever the text names does what it says; if it names nobody, whoever owns the Service changes what it names"
-            }
-            "denied" if self.is_unauthenticated() => {
-                "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
-            }
-            "denied" if self.is_of_removal => {
-                "whoever runs the manager gives it credentials that may delete in the project of this cluster; until then what the text names is \
-                 left in the cloud, and may be billed"
-            }
-            "denied" if self.text.contains(advice::REFUSED_VALUE) => {
-                "whoever owns the Service does what the text says about the value that the cloud refuses"
-            }
-            "denied" => {
-                "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
-                 runs the manager gives it credentials that may write in the project of this cluster"
-            }
-            "quota" => {
-                "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
-            }
-            "throttled" => {
-                "see who else calls the API of the cloud with these credentials; else nobody has to do anything"
-            }
-            "conflict" => {
-                "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
-                 else changes this load balancer in the cloud"
-            }
-            "kubernetes" if self.text.contains("changed back again") => {
-                "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is \
-                 written again after up to five minutes only"
-            }
-            "kubernetes" if self.text.contains("429") => {
-                "the API server is busy, or limits the manager's account: whoever runs the cluster looks at what floods it, and at its flow \
-                 schemas (kubectl get flowschemas); the manager tries again by itself"
-            }
-            "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
-            "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
-            "waiting" | "pending" if self.has_lasted(now) => {
-                "this is too long: whoever owns the project looks at the load balancer in the cloud, and at what the text names; what never ends \
-                 there is for the cloud's operator"
-            }
-            "waiting" | "pending" => {
-                "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
-            }
-            "failed"
-                if [advice::UNTRUSTED, advice::EXPIRED]
-                    .iter()
-                    .any(|it| self.text.contains(it)) =>
-            {
-                "whoever runs the manager does what the text ends with"
-            }
-            "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
-            _ => "follow the text",
-        }
-    }
-}
-
 /// What came of the manager's last try, if it failed; for a plan, which knows nothing of that by itself.
 #[must_use]
 pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
@@ -397,9 +268,6 @@ pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
 /// What is said where nothing tells of a try that must have been made.
 const UNHEARD: &str = "not known: the Service has neither an address nor a condition, and no event of it is left. Where its status may not be \
     written, nothing tells of it: `explain` tries that write";
-
-/// What stands before the step that failed, in the text of the drive.
-const STEP_FAILED: &str = "error during ";
 
 /// Within this time a manager that leads has tried, and told of it.
 const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
@@ -473,6 +341,10 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     let failure = Failure::of(service, known);
     // An event tells of a moment, and what has settled since then needs no word.
     let failure = failure.filter(|it| it.since.is_some() || !report.is_some_and(PlanReport::is_idle));
+    let (left, failure) = match failure.as_ref().and_then(Failure::left) {
+        Some(left) => (Some(left), None),
+        None => (None, failure),
+    };
     if let Some(failure) = &failure {
         let outcome = if failure.is_wait() {
             Outcome::Warning
@@ -488,7 +360,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         let remedy = match failure.is_unauthenticated() && is_answered {
             true if restart.is_some() => restart.unwrap_or_default(),
             true => TAKEN_BY_NOW,
-            false => failure.remedy(known.now),
+            false => &failure.remedy(known.now),
         };
         let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), remedy);
         failure.text.clone_into(&mut cause.timeless);
@@ -518,6 +390,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
     }
     if known.classes.is_wanted(service) {
         addresses::of_addresses(&mut why, service, report, known);
+        addresses::of_before(&mut why, service, known);
     }
     known.tell_unled(&mut why, addresses::DIFFERS);
     let noted = report.into_iter().flat_map(|report| &report.notes);
@@ -537,6 +410,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .map(|it| known.cause(it)),
     );
     why.put_in_order();
+    why.causes.extend(left);
     why
 }
 
@@ -594,10 +468,12 @@ fn of_report(
                 }
             }
         }
+        ReportedOutcome::Failed { error } if let Some(text) = known.of_here(error) => why.is.push(text),
         ReportedOutcome::Failed { error } if !is_told(error) => {
             let text = format!("no plan could be made: {error}");
+            let remedy = of_text(error).unwrap_or(Cow::Borrowed(follow));
             why.causes
-                .push(Cause::new("service.no-plan", Outcome::Failed, text, follow));
+                .push(Cause::new("service.no-plan", Outcome::Failed, text, remedy));
         }
         // What it waits for is told, and for how long.
         ReportedOutcome::Waiting { .. } if failure.is_some() => {}
@@ -703,6 +579,11 @@ impl<'a> Known<'a> {
         causes.for_each(|it| remedy.clone_into(&mut it.remedy));
     }
 
+    /// What is said of a failure that only tells that the cloud is not reached from here.
+    pub(crate) fn of_here(&self, error: &str) -> Option<String> {
+        self.detour.and_then(|detour| of_here(detour, error))
+    }
+
     fn is_recent(&self, event: &SeenEvent) -> bool {
         self.now.duration_since(event.last) < RECENT
     }
@@ -726,7 +607,8 @@ impl<'a> Known<'a> {
 
     /// What a warning tells, with what the table of events has about it.
     fn cause(&self, event: &SeenEvent) -> Cause {
-        let remedy = self.remedy_of(&event.reason);
+        let of_event = || Cow::Borrowed(self.remedy_of(&event.reason));
+        let remedy = of_text(&event.message).unwrap_or_else(of_event);
         let text = format!(
             "{}, {} ago: {}",
             event.reason,
@@ -739,23 +621,20 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What to do about what waits for a manager that leads.
-const UNLED: &str = "nobody makes it before a process of Bowline leads: `doctor` says who does, in `a process leads` and `a manager runs`";
-
-/// What to do about an answer of the cloud that is a failure.
-pub(crate) fn remedy_of_error(error: &CloudError) -> &'static str {
-    advice::about(error.kind(), error.message()).unwrap_or(match error.kind() {
-        ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
-        ErrorKind::Other => {
-            "follow the text; where it names nothing, look at the address of the API and at what answers there"
-        }
-        ErrorKind::Transient => {
-            "look at the address of the API and at what answers there: a proxy, a maintenance page; at the network; and at the cloud's own status \
-             page"
-        }
-        _ => "follow the text",
+/// What is said of a failure that only tells that the cloud is not reached from here, where the manager goes through a proxy.
+pub(crate) fn of_here(detour: &str, error: &str) -> Option<String> {
+    let is_unreached = error.contains("cannot connect: ") || error.contains("no answer within");
+    let is_of_proxy = error.contains("proxy ");
+    (is_unreached && !is_of_proxy).then(|| {
+        format!(
+            "the cloud is not reached from here, and the manager goes through the proxy of {detour}: run this in its pod, or with that \
+             variable: {error}"
+        )
     })
 }
+
+/// What to do about what waits for a manager that leads.
+const UNLED: &str = "nobody makes it before a process of Bowline leads: `doctor` says who does, in `a process leads` and `a manager runs`";
 
 /// What the table of the controllers' events says to do about one.
 pub(crate) fn remedy_of(reason: &str) -> &'static str {

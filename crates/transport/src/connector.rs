@@ -32,6 +32,22 @@ struct ByProxy {
     source: BoxError,
 }
 
+impl ByProxy {
+    fn new(proxy: &Proxy, source: impl Into<BoxError>) -> Self {
+        Self {
+            proxy: proxy.uri().authority().map_or("", |at| at.as_str()).to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
+/// What the answer 407 to a request means that a proxy was to forward; `None` if the request went to its host directly.
+pub fn turned_away(proxies: &ProxyRules, target: &Uri) -> Option<BoxError> {
+    let is_plain = target.scheme_str() == Some("http");
+    let proxy = proxies.proxy_for(target).filter(|_| is_plain)?;
+    Some(ByProxy::new(proxy, io::Error::other(tunnel::UNAUTHORIZED)).into())
+}
+
 /// What makes sockets.
 pub trait Sockets:
     tower::Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
@@ -135,11 +151,8 @@ impl<S: Sockets> Connector<S> {
         let Some(proxy) = proxy else {
             return way.secured(stream?, target).await;
         };
-        let by_proxy = |source| ByProxy {
-            proxy: proxy.uri().authority().map_or("", |at| at.as_str()).to_owned(),
-            source,
-        };
-        let stream = way.through(stream, proxy, &target).await.map_err(by_proxy)?;
+        let stream = way.through(stream, proxy, &target).await;
+        let stream = stream.map_err(|source| ByProxy::new(proxy, source))?;
         if stream.forwarded {
             return Ok(stream);
         }

@@ -37,7 +37,7 @@ pub mod yaml;
 
 pub use backoff::{Backoff, Jitter};
 pub use causes::{cause, with_causes};
-pub use connector::{Connector, Io, Sockets, Stream, Way};
+pub use connector::{Connector, Io, Sockets, Stream, Way, turned_away};
 pub use credentials::{CredentialsError, CredentialsFile};
 pub use dates::Dates;
 pub use delay::stated_delay;

@@ -11,6 +11,10 @@ use crate::connector::{Stream, host_and_port};
 /// The longest answer that is read, in bytes.
 const LONGEST: usize = 8 << 10;
 
+/// What is said of a proxy that does not take the credentials, or wants some.
+pub(crate) const UNAUTHORIZED: &str =
+    "it wants other credentials (407); name them in its URL, as in http://USER:PASSWORD@HOST:PORT";
+
 pub(crate) async fn open(stream: Stream, auth: Option<&HeaderValue>, target: &Uri) -> io::Result<Stream> {
     let mut stream = TokioIo::new(stream);
     ask(&mut stream, auth, target).await?;
@@ -48,9 +52,7 @@ async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
     }
     match status(&answer) {
         Some(200) => Ok(()),
-        Some(407) => Err(io::Error::other(
-            "it wants other credentials (407); name them in its URL, as in http://USER:PASSWORD@HOST:PORT",
-        )),
+        Some(407) => Err(io::Error::other(UNAUTHORIZED)),
         Some(status) => Err(io::Error::other(format!(
             "it refused CONNECT with the status {status}"
         ))),

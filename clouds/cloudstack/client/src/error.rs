@@ -144,6 +144,7 @@ impl ApiError {
                     Clock::Unknown => of_role().or_else(|| said.map(|_| remedy::of_keys_or_clock())),
                 }
             }
+            (_, Some(said)) if said.is_of_project() => Some(remedy::of_project()),
             (_, None) => remedy::of_url(url, &self.http),
             _ => None,
         };
@@ -194,8 +195,7 @@ impl ApiError {
             value.is_some_and(|value| value.split(',').any(|one| one == missing.value))
         });
         // A project that is gone says nothing of what was looked for in it.
-        let counts = |missing: &Missing| missing.parameter != "projectid";
-        if class == Class::Invalid && said.missing.as_ref().is_some_and(counts) {
+        if class == Class::Invalid && said.missing.is_some() && !said.is_of_project() {
             class = Class::NotFound;
         }
         if said.is_of_role() {
@@ -265,6 +265,12 @@ impl Said {
     /// Whether the role of the account lacks the command.
     fn is_of_role(&self) -> bool {
         matches!(self.code, 401 | 432) && self.text.contains(OF_ROLE)
+    }
+
+    /// Whether the project that the configuration names is not there.
+    fn is_of_project(&self) -> bool {
+        let missing = self.missing.as_ref();
+        missing.is_some_and(|it| it.parameter == "projectid")
     }
 }
 

@@ -54,6 +54,11 @@ pub(crate) fn clock(headers: &HeaderMap, now: Timestamp) -> Clock {
     ))
 }
 
+/// What to do where the project of the configuration is not there, or the account of the keys is not in it.
+pub(crate) fn of_project() -> String {
+    "set `project-id` of the configuration to the ID of a project that the account of these keys is in, or leave it out".to_owned()
+}
+
 /// What to do where what answers at the URL is not the API.
 pub(crate) fn of_url(url: &Url, error: &HttpError) -> Option<String> {
     let is_elsewhere = match &error.failure {

@@ -22,7 +22,7 @@ bowline_plan::events! {
     QUOTA_MET = reasons::QUOTA_MET, Shared,
         "A port of the Service changed, and a quota of the project leaves no room for the new listener beside the old one. Bowline removes the old one first, so neither port is served for a moment.",
         "Nothing to do. To have later changes without that, have the quota for listeners, pools or members raised.";
-    FLOATING_IP_GONE = "LoadBalancerFloatingIPGone", Warning,
+    FLOATING_IP_GONE = reasons::FLOATING_IP_GONE, Shared,
         "The floating IP that the Service's status shows was deleted or leads elsewhere, and another one takes its place, so the address changes. Where no other one can be had, the address in the status does not lead to the Service until then. Bowline itself takes a floating IP away only from a Service that is made internal, gets another type or is deleted.",
         "Have DNS and whatever else leads to the old address follow. To choose the address, set spec.loadBalancerIP.";
     RENAMED = "LoadBalancerRename", Warning,

@@ -109,8 +109,9 @@ fn wrapped(line: &str, width: usize) -> String {
     shown
 }
 
-const OUTCOMES: [(&str, &str); 4] = [
+const OUTCOMES: [(&str, &str); 5] = [
     ("ok", "\x1b[32m"),
+    ("note", "\x1b[36m"),
     ("warning", "\x1b[33m"),
     ("failed", "\x1b[31m"),
     ("skipped", "\x1b[2m"),

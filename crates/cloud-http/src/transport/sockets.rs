@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use bowline_transport::{
     Connector, Gate, GateClosed, Lines, ProxyError, ProxyRules, Way, cause, client_tls, pool, roots, tcp,
+    turned_away,
 };
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::PROXY_AUTHORIZATION;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -139,8 +141,17 @@ impl Sockets {
             if let Some(auth) = proxies.forward_auth(request.uri()) {
                 request.headers_mut().insert(PROXY_AUTHORIZATION, auth);
             }
+            let (proxies, target) = (Arc::clone(&proxies), request.uri().clone());
             let exchange = client.request(request);
-            async move { exchange.await.map_err(classify) }
+            async move {
+                let answer = exchange.await.map_err(classify)?;
+                // The cloud was not reached, so this is no answer of it.
+                let is_of_proxy = answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+                match turned_away(&proxies, &target).filter(|_| is_of_proxy) {
+                    Some(error) => Err(TransportError::Connect(error)),
+                    None => Ok(answer),
+                }
+            }
         })
     }
 }

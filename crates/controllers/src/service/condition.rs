@@ -9,6 +9,7 @@ use bowline_kube_io::KubeError;
 
 use super::unsettled::{Reason, Unsettled};
 use super::{Key, ServiceController};
+use crate::advice;
 use crate::put_back::ROW;
 use crate::queue::RetryAfter;
 
@@ -27,7 +28,7 @@ impl Unsettled {
         let message = match self.reason {
             Reason::Pending => "The last change is being worked on".to_owned(),
             Reason::Waiting | Reason::NoNodes => text.to_owned(),
-            _ => format!("{text}. It is tried again by itself, and at once when the Service changes"),
+            _ => format!("{text}{}", advice::TRIED_AGAIN),
         };
         (self.reason.name(), message)
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
+use bowline_cloud_provider::{
+    AddressNote, ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts,
+};
 use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
 
@@ -37,7 +39,10 @@ impl ServiceController {
         let newest = self.services.get(key);
         let is_ours = newest.is_none_or(|newest| !self.classes().leaves_to_others(&newest));
         if is_ours && service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
-            match self.write_status(&service, &status).await {
+            match self
+                .write_status(&service, &status, &AddressNote::of_removal(&service))
+                .await
+            {
                 Ok(published) => service = Arc::new(published),
                 Err(KubeError::NotFound(_)) => {}
                 Err(error) => {

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    ErrorKind, KubeWrite, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts,
+    AddressLoss, AddressNote, ErrorKind, KubeWrite, LoadBalancerStatus, Service, ServiceFacts, ServiceKey,
+    facts,
 };
 use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
@@ -241,12 +242,36 @@ impl ServiceController {
         if let Some(failure) = held_back {
             return Err(Box::new(Outcome::Failed(failure, progress)));
         }
+        let mut shown = None;
         if !is_published(service, status) {
-            let patched = self.write_status(service, status).await;
-            patched.map_err(|error| Box::new(self.not_published(key, status, &error, progress)))?;
+            let note = self.address_note(key, service, status, progress);
+            let patched = self.write_status(service, status, &note).await;
+            shown =
+                Some(patched.map_err(|error| Box::new(self.not_published(key, status, &error, progress)))?);
         }
-        self.tracked(key, |tracked| tracked.fights.may_publish());
+        self.tracked(key, |tracked| {
+            tracked.fights.may_publish();
+            tracked.fights.tells(shown.as_ref().unwrap_or(service));
+            tracked.address_loss = None;
+        });
         Ok(())
+    }
+
+    /// What a write of this status tells of the address that the Service shows so far.
+    pub(super) fn address_note(
+        &self,
+        key: &ServiceKey,
+        service: &Service,
+        status: &LoadBalancerStatus,
+        progress: Progress,
+    ) -> AddressNote {
+        let unnoted = match progress.causes.has(Causes::CHANGED) {
+            true => AddressLoss::ServiceChanged,
+            false => AddressLoss::Unknown,
+        };
+        let loss = self.tracked(key, |tracked| tracked.address_loss);
+        let now = self.ctx.kube.clock().now();
+        AddressNote::of(service, status, loss.unwrap_or(unnoted), now)
     }
 
     /// Writes a status, by the rule of [`Self::write_on`].
@@ -254,9 +279,10 @@ impl ServiceController {
         &self,
         service: &Service,
         status: &LoadBalancerStatus,
+        note: &AddressNote,
     ) -> Result<Service, KubeError> {
         self.write_on(&self.ctx.kube, service, move |kube| async move {
-            kube.patch_service_status(service, status).await
+            kube.patch_service_status(service, status, note).await
         })
         .await
     }

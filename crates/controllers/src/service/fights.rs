@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts, keys};
+use bowline_cloud_provider::k8s::Condition;
+use bowline_cloud_provider::{
+    AddressNote, KubeWrite, LoadBalancerStatus, Pairs, Service, ServiceKey, facts, keys,
+};
 use bowline_kube_io::KubeError;
 use tokio::time::Instant;
 
@@ -38,6 +41,8 @@ pub(super) struct Fights {
     entries: Pairs<Ours>,
     /// What this process published, or found as it would publish it.
     status: Option<LoadBalancerStatus>,
+    /// What the Service told then of an address before.
+    address_change: Option<Condition>,
     /// A status that the API server did not take.
     unpublished: Option<Unpublished>,
     /// The API server does not take the note of the class.
@@ -224,6 +229,11 @@ impl Fights {
         self.status = Some(status.clone());
     }
 
+    /// And tells this of an address before.
+    pub(super) fn tells(&mut self, service: &Service) {
+        self.address_change = facts::address_changed(service).cloned();
+    }
+
     /// The API server did not take this status.
     pub(super) fn not_published(&mut self, status: &LoadBalancerStatus, failure: &Failure) {
         self.unpublished = Some(Unpublished {
@@ -373,7 +383,7 @@ impl ServiceController {
         let before = Arc::clone(&service);
         if let Some(write) = self.tracked(key, |tracked| tracked.fights.lacking(&service)) {
             self.tracked(key, |tracked| tracked.expect_write(&write));
-            let written = self.write_service(&service, &write).await;
+            let written = self.write_service(&service, &write, &AddressNote::Keep).await;
             self.tracked(key, |tracked| tracked.written(&write, written.is_ok()));
             service = Arc::new(written?);
         }
@@ -391,7 +401,12 @@ impl ServiceController {
         }
         let status = self.tracked(key, |tracked| tracked.fights.status.clone());
         if let Some(status) = status.filter(|status| !is_shown(&service, status)) {
-            service = Arc::new(self.write_status(&service, &status).await?);
+            // Whoever clears the whole status takes the condition away with it.
+            let now = self.ctx.kube.clock().now();
+            let note = self.tracked(key, |tracked| {
+                AddressNote::put_back(&service, tracked.fights.address_change.as_ref(), now)
+            });
+            service = Arc::new(self.write_status(&service, &status, &note).await?);
         }
         if !Arc::ptr_eq(&before, &service) {
             tracing::info!(service = %key, "What somebody changed back on a Service is put back");

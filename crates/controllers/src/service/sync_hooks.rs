@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{
-    DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey, reasons,
+    AddressLoss, AddressNote, DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey,
+    reasons,
 };
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
@@ -40,11 +41,12 @@ impl ServiceController {
         driven
     }
 
-    /// Writes on a Service what its provider wants there.
+    /// Writes on a Service what its provider wants there; `note` goes with a status.
     pub(super) async fn write_service(
         &self,
         service: &Service,
         write: &KubeWrite,
+        note: &AddressNote,
     ) -> Result<Service, KubeError> {
         self.write_on(&self.provider.kube, service, move |kube| async move {
             match write {
@@ -52,7 +54,7 @@ impl ServiceController {
                 KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
                     kube.set_load_balancer_ip(service, ip, annotations).await
                 }
-                KubeWrite::PublishStatus(status) => kube.patch_service_status(service, status).await,
+                KubeWrite::PublishStatus(status) => kube.patch_service_status(service, status, note).await,
             }
         })
         .await
@@ -135,6 +137,8 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             // A plan on the way may not have come to what the last one noted. What has ended, only one that ends can tell.
             let is_end = matches!(plan.answer, Answer::Settled(_) | Answer::Refused(_));
             tracked.lacks.clone_from(&plan.lacks);
+            let loss = notes.iter().find_map(|note| AddressLoss::of_event(note.reason));
+            tracked.address_loss = loss.or(tracked.address_loss);
             let mut news = tracked.dedup.news(notes, |reason| !is_end || is_lasting(reason));
             news.retain(|note| !is_old || note.is_said_at_start);
             news
@@ -196,9 +200,19 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             }
             tracked(&|it| it.expect_write(write));
             let base = self.base(&before, write);
-            let written = self.controller.write_service(&base, write).await;
+            let note = match write {
+                KubeWrite::PublishStatus(status) => {
+                    self.controller
+                        .address_note(self.key, &base, status, self.progress())
+                }
+                _ => AddressNote::Keep,
+            };
+            let written = self.controller.write_service(&base, write, &note).await;
             tracked(&|it| it.written(write, written.is_ok()));
-            if written.is_ok() && matches!(write, KubeWrite::PublishStatus(_)) {
+            if let Ok(shown) = &written
+                && matches!(write, KubeWrite::PublishStatus(_))
+            {
+                tracked(&|it| it.fights.tells(shown));
                 self.controller.note_served(self.key, &before.nodes);
             }
             lock(facts).service = Arc::new(match written {

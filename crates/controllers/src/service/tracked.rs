@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, Service, ServiceClasses, facts};
+use bowline_cloud_provider::{AddressLoss, KubeWrite, Service, ServiceClasses, facts};
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
@@ -76,6 +76,8 @@ pub(super) struct Tracked {
     pub(super) unsettled: Option<Unsettled>,
     /// What is not as it is asked for although the last plan settled.
     pub(super) lacks: Option<Refusal>,
+    /// Why the address in the status may be another one soon.
+    pub(super) address_loss: Option<AddressLoss>,
     /// This process wrote the condition that tells it.
     pub(super) is_trouble_told: bool,
     /// The Service as it was last handed to a sync, with our own annotations since then.

@@ -1,5 +1,6 @@
 //! The service controller against an API server and a cloud in memory.
 
+mod addresses;
 mod background;
 mod cloud;
 mod delete;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AddressType, Ingress, IpMode, TaintEffect};
+use bowline_cloud_provider::{AddressNote, AddressType, Ingress, IpMode, TaintEffect};
 
 use super::*;
 
@@ -97,11 +97,18 @@ fn bodies_of_service_writes() {
             },
         ],
     };
+    let condition = serde_json::from_value(json!({
+        "type": "LoadBalancerAddressChanged", "status": "True", "reason": "Unknown", "message": "was 192.0.2.9 until then: so",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }))
+    .unwrap();
     let bodies = json!({
         "finalizer added": service_finalizer(&service, true),
         "finalizer removed": service_finalizer(&service, false),
-        "status": service_status(&service, &status),
-        "status emptied": service_status(&service, &LoadBalancerStatus::empty()),
+        "status": service_status(&service, &status, &AddressNote::Keep),
+        "status emptied": service_status(&service, &LoadBalancerStatus::empty(), &AddressNote::Keep),
+        "status with another address than before": service_status(&service, &status, &AddressNote::Set(condition)),
+        "status with the same for long": service_status(&service, &LoadBalancerStatus::empty(), &AddressNote::Remove),
         "annotations": service_annotations(&service, &[("a".into(), Some("1".into())), ("b".into(), None)]),
         "address": load_balancer_ip(&service, "192.0.2.1", &[]),
         "address and annotation": load_balancer_ip(&service, "192.0.2.1", &[("a".into(), None)]),

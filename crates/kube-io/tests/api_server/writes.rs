@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    AddressType, Ingress, LoadBalancerStatus, Node, NodeAddress, NodeName, ServerVersion, Service, Taint,
-    facts, keys,
+    AddressNote, AddressType, Ingress, LoadBalancerStatus, Node, NodeAddress, NodeName, ServerVersion,
+    Service, Taint, facts, keys,
 };
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{Body, Kube, KubeError, KubeOptions, NodePatch};
@@ -199,11 +199,14 @@ async fn finalizer_and_addresses_of_a_service_go_through_its_status() {
         }],
     };
     // The status only needs the same object, not the same version.
-    let published = kube.patch_service_status(&seen, &status).await.unwrap();
+    let published = kube
+        .patch_service_status(&seen, &status, &AddressNote::Keep)
+        .await
+        .unwrap();
     assert_eq!(facts::published_addresses(&published), ["192.0.2.1"]);
     assert!(facts::has_finalizer(&published));
     let emptied = kube
-        .patch_service_status(&published, &LoadBalancerStatus::empty())
+        .patch_service_status(&published, &LoadBalancerStatus::empty(), &AddressNote::Keep)
         .await
         .unwrap();
     assert!(facts::published_addresses(&emptied).is_empty());

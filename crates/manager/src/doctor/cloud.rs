@@ -1,5 +1,6 @@
 //! The cloud's API: whether it answers to what the controllers ask for.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use super::{
 use crate::controllers::ControllerName;
 use crate::orphans;
 use crate::why::node::{NO_ROUTE, NOT_ROUTED, WITHOUT_NETWORK, is_unready};
-use crate::why::{Shown, remedy_of_error};
+use crate::why::{Shown, of_here, remedy_of_error};
 
 pub(super) static LOGIN: Topic = Topic::new(
     Category::Cloud,
@@ -282,11 +283,11 @@ pub(super) fn refused(error: &CloudError) -> [Check; 3] {
 }
 
 /// What to do about an answer that ends a manager at its start: what it asks then comes from its configuration alone.
-pub(super) fn remedy_of_start(error: &CloudError) -> &'static str {
+pub(super) fn remedy_of_start(error: &CloudError) -> Cow<'static, str> {
     match error.kind() {
-        ErrorKind::Invalid | ErrorKind::NotFound => {
-            "correct what the text names in the configuration: the file of --cloud-config, the variables, the flags"
-        }
+        ErrorKind::Invalid | ErrorKind::NotFound => Cow::Borrowed(
+            "correct what the text names in the configuration: the file of --cloud-config, the variables, the flags",
+        ),
         _ => remedy_of_error(error),
     }
 }
@@ -319,7 +320,13 @@ pub(super) async fn checks(
             "whatever changes waits so long: see the cloud's own status page, the network, and who else calls the API",
         ),
         Some(Ok(time)) => INSTANCES.ok(format!("in {}", took(*time))),
-        Some(Err(error)) => failed(&INSTANCES, error),
+        Some(Err(error)) => {
+            let detour = objects.detour.as_deref();
+            match detour.and_then(|it| of_here(it, error.message())) {
+                Some(text) => INSTANCES.skipped(text),
+                None => failed(&INSTANCES, error),
+            }
+        }
     };
     let cause = answers.and_then(Answers::cause);
     let is_served = patient.config.controllers.includes(ControllerName::Service);

@@ -58,6 +58,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
     objects.is_unled = leads.is_unled();
     objects.restart = managers::restart(found.as_ref());
+    objects.detour = managers::detour(patient, found.as_ref());
     let works = managers::check(patient, found.as_ref(), leads.leader());
     patient.progress.is_at("asking for the manager's permissions");
     let provider = patient.cloud.provider();
@@ -166,7 +167,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     Ok(all)
 }
 
-fn unasked(outcome: Outcome, text: &str, remedy: &'static str) -> Cause {
+fn unasked(outcome: Outcome, text: &str, remedy: impl Into<String>) -> Cause {
     let text = format!("the cloud is not asked: {text}");
     Cause::new("cloud.provider", outcome, text, remedy)
 }

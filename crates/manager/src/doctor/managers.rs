@@ -6,10 +6,10 @@ mod said;
 use std::collections::BTreeMap;
 
 use bowline_kube_io::KubeError;
-use bowline_kube_io::workloads::Pod;
+use bowline_kube_io::workloads::{Pod, PodMeta};
 
 use super::{Category, Check, NAMED, Outcome, Patient, Topic, not_yours};
-use crate::deployed::{self, Deployed, Program};
+use crate::deployed::{self, Deployed, Program, Value};
 use crate::why::Cause;
 use said::{LOOKED_AT, Said, missing, one_line, pod_name};
 
@@ -79,6 +79,37 @@ pub(super) fn restart(found: Option<&Found>) -> Option<String> {
         "the manager's pods run with older credentials than their Secret has: {}",
         cause.remedy
     ))
+}
+
+/// The proxies by which the deployed managers go to the cloud, without passwords. `None`: there is none, or this command runs in the pod.
+pub(super) fn detour(patient: &Patient<'_>, found: Option<&Found>) -> Option<String> {
+    let managers = found?.managers.as_deref().ok().filter(|_| !patient.is_manager)?;
+    managers.iter().find_map(proxies)
+}
+
+fn proxies(manager: &Deployed) -> Option<String> {
+    let variables = manager.variables();
+    let is_proxy = |name: &str| ["HTTPS_PROXY", "HTTP_PROXY"].contains(&&*name.to_ascii_uppercase());
+    let proxies = variables.iter().filter(|(name, _)| is_proxy(name));
+    let proxies = proxies.filter_map(|(name, value)| match value {
+        Value::Literal(url) if url.is_empty() => None,
+        Value::Literal(url) => Some(format!("{name}={}", without_login(url))),
+        Value::At(_) | Value::OfPod => Some(name.clone()),
+    });
+    let proxies: Vec<String> = proxies.collect();
+    (!proxies.is_empty()).then(|| format!("{} ({})", manager.object(), proxies.join(", ")))
+}
+
+/// The URL of a proxy without user and password.
+fn without_login(url: &str) -> String {
+    let (scheme, rest) = url
+        .split_once("://")
+        .map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    match scheme {
+        "" => host.to_owned(),
+        scheme => format!("{scheme}://{host}"),
+    }
 }
 
 /// What the cloud refuses to pods with old credentials follows from that, so this fails, too.
@@ -151,9 +182,11 @@ fn judge(
         faults.extend(older.map(|(text, remedy)| (Outcome::Warning, text, remedy)));
     }
     of_several(managers, leader, &mut faults);
+    let is_named = of_old_pods(managers, leader, &mut faults);
     let is_known = |it: &Deployed| it.program == Program::Go && leads(it, leader);
-    if leader.program == Some(Program::Go) && !managers.iter().any(is_known) {
-        faults.push(of_go(managers, leader));
+    if leader.program == Some(Program::Go) && !is_named && !managers.iter().any(is_known) {
+        let text = "the process that leads is a Go manager, by the managed fields of its lease";
+        faults.push((Outcome::Warning, text.to_owned(), STOP_GO.to_owned()));
     }
     faults.sort_by_key(|(outcome, ..)| std::cmp::Reverse(*outcome));
     let names: Vec<String> = managers.iter().take(NAMED).map(short).collect();
@@ -189,42 +222,45 @@ fn leads(manager: &Deployed, leader: Leader<'_>) -> bool {
 const STOP_GO: &str = "if Bowline is to work here, change the image of that manager to Bowline's, or stop it (`kubectl scale`, or delete its DaemonSet): \
     Bowline takes the lease over within seconds. What doctor says of steps to come is what Bowline would do";
 
-/// A Go manager leads, and no workload is one.
-fn of_go(managers: &[Deployed], leader: Leader<'_>) -> (Outcome, String, String) {
-    let host = leader.host.unwrap_or_default();
-    let is_old = |manager: &Deployed, pod: &Pod| {
-        let mut containers = pod.spec.containers.iter();
-        deployed::is_on(pod, host)
-            && containers.any(|it| it.name == manager.container.name && it.image != manager.container.image)
-    };
-    let mut leading = managers.iter().filter(|it| leads(it, leader));
-    let old = leading.find_map(|it| Some((it, it.pods.iter().find(|pod| is_old(it, pod))?)));
-    let Some((manager, pod)) = old else {
-        return (
-            Outcome::Warning,
-            "the process that leads is a Go manager, by the managed fields of its lease".to_owned(),
-            STOP_GO.to_owned(),
-        );
-    };
-    let Pod { metadata, spec, .. } = pod;
-    let mut containers = spec.containers.iter();
-    let image = containers.find(|it| it.name == manager.container.name);
-    (
-        Outcome::Warning,
-        format!(
-            "pod {}{} leads, which still has the image {}, a Go manager: {} has {} by now",
-            metadata.name,
-            on_node(pod),
-            image.map_or("", |it| &it.image),
-            manager.object(),
-            manager.container.image
-        ),
-        format!(
-            "delete that pod, and one of the new image takes its place: kubectl -n {} delete pod {}. If it stays an old one, the rollout is held up, \
-             as by the update strategy OnDelete (kubectl rollout status)",
-            metadata.namespace, metadata.name
-        ),
-    )
+/// Half an upgrade: pods that still have the image of another program than their workload has by now. Whether one of them leads.
+fn of_old_pods(managers: &[Deployed], leader: Leader<'_>, faults: &mut Faults) -> bool {
+    let mut one_leads = false;
+    for manager in managers {
+        for pod in &manager.pods {
+            let mut containers = pod.spec.containers.iter();
+            let Some(old) = containers.find(|it| it.name == manager.container.name) else {
+                continue;
+            };
+            let program = Program::of_image(&old.image);
+            let is_known = ![program, manager.program].contains(&Program::Unknown);
+            if !is_known || program == manager.program {
+                continue;
+            }
+            let is_on = leader.host.is_some_and(|host| deployed::is_on(pod, host));
+            let is_leader = is_on && leads(manager, leader) && leader.program.is_none_or(|it| it == program);
+            one_leads |= is_leader;
+            let does = if is_leader {
+                "leads, which"
+            } else {
+                "waits for the lease, and"
+            };
+            let PodMeta { namespace, name, .. } = &pod.metadata;
+            let text = format!(
+                "pod {name}{} {does} still has the image {}, {}: {} has {} by now",
+                on_node(pod),
+                old.image,
+                program.name(),
+                manager.object(),
+                manager.container.image
+            );
+            let remedy = format!(
+                "delete that pod, and one of the new image takes its place: kubectl -n {namespace} delete pod {name}. If it stays an old one, the \
+                 rollout is held up, as by the update strategy OnDelete (kubectl rollout status)"
+            );
+            faults.push((Outcome::Warning, text, remedy));
+        }
+    }
+    one_leads
 }
 
 fn of_one(
@@ -253,7 +289,7 @@ fn of_one(
     if !flags.is_empty() {
         lines.push(format!("  its flags: {}", flags.join(" ")));
     }
-    if program == Program::Go && is_leader {
+    if program == Program::Go && is_leader && leader.program != Some(Program::Bowline) {
         faults.push((
             Outcome::Warning,
             format!(

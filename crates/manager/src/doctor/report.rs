@@ -97,6 +97,12 @@ impl Topic {
         self.check(Outcome::Ok, seen.into(), String::new())
     }
 
+    /// It is as it should be, and somebody may have something to do: told in any case, and no fault.
+    #[must_use]
+    pub fn note(&'static self, seen: impl Into<String>, remedy: impl Into<String>) -> Check {
+        self.check(Outcome::Ok, seen.into(), remedy.into())
+    }
+
     /// It is worth a look.
     #[must_use]
     pub fn warning(&'static self, seen: impl Into<String>, remedy: impl Into<String>) -> Check {
@@ -142,6 +148,10 @@ impl Check {
         self
     }
 
+    fn is_note(&self) -> bool {
+        self.outcome == Outcome::Ok && !self.remedy.is_empty()
+    }
+
     /// The page about it.
     #[must_use]
     pub fn link(&self) -> String {
@@ -169,7 +179,8 @@ pub fn render_short(checks: &[Check]) -> String {
 
 fn write_short(text: &mut String, checks: &[Check]) -> std::fmt::Result {
     let with = |outcome| checks.iter().filter(move |check| check.outcome == outcome);
-    for check in with(Outcome::Failed).chain(with(Outcome::Warning)) {
+    let notes = checks.iter().filter(|check| check.is_note());
+    for check in with(Outcome::Failed).chain(with(Outcome::Warning)).chain(notes) {
         write_one(text, check)?;
     }
     for outcome in [Outcome::Ok, Outcome::Skipped] {
@@ -208,7 +219,8 @@ fn write_one(text: &mut String, check: &Check) -> std::fmt::Result {
         remedy,
         help: _,
     } = check;
-    writeln!(text, "  {:<8} {}: {seen}", outcome.name(), topic.name)?;
+    let word = if check.is_note() { "note" } else { outcome.name() };
+    writeln!(text, "  {word:<8} {}: {seen}", topic.name)?;
     for detail in details {
         writeln!(text, "             {detail}")?;
     }
@@ -288,6 +300,7 @@ mod tests {
         );
         let warned = [
             DOOR.ok("it is"),
+            DOOR.note("it is another one", "bring a key"),
             DOOR.warning("it creaks", "oil it"),
             checks[1].clone(),
         ];
@@ -301,8 +314,11 @@ mod tests {
                warning  the door is open: it creaks\n           \
                         do:  oil it\n           \
                         see: docs/README.md\n  \
-               ok       cloud (1)\n\
-             1 ok, 1 warning, 1 failed, 0 skipped; -v=1 shows all of them\n"
+               note     the door is open: it is another one\n           \
+                        do:  bring a key\n           \
+                        see: docs/README.md\n  \
+               ok       cloud (2)\n\
+             2 ok, 1 warning, 1 failed, 0 skipped; -v=1 shows all of them\n"
         );
         let parsed: serde_json::Value = serde_json::from_str(&render_json(&checks)).unwrap();
         assert_eq!(

@@ -7,6 +7,7 @@ use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
 use super::{Behind, Category, Check, NAMED, Outcome, Topic, some_lines, some_of, unread};
+use crate::why::addresses::{self, CHANGED};
 use crate::why::{self, Known, Unserved, Why, of_many};
 
 pub(super) static READ: Topic = Topic::new(
@@ -23,6 +24,13 @@ pub(super) static SETTLED: Topic = Topic::new(
     "docs/guides/troubleshoot.md#services",
 );
 
+pub(super) static KEPT: Topic = Topic::new(
+    Category::Services,
+    "services.addresses-kept",
+    "Services keep their addresses",
+    "docs/guides/troubleshoot.md#an-address-that-changed",
+);
+
 /// The checks of this category that need no cloud. Plans are made only of some Services.
 pub(super) fn checks(
     is_manager: bool,
@@ -36,6 +44,7 @@ pub(super) fn checks(
             return vec![
                 unread(is_manager, &READ, error),
                 SETTLED.skipped("Services are not read"),
+                KEPT.skipped("Services are not read"),
             ];
         }
         (Some(Ok(services)), Some(known)) => (services, known),
@@ -43,6 +52,7 @@ pub(super) fn checks(
             return vec![
                 READ.skipped("the API server does not answer"),
                 SETTLED.skipped("Services are not read"),
+                KEPT.skipped("Services are not read"),
             ];
         }
     };
@@ -89,9 +99,39 @@ pub(super) fn checks(
             endpoints: behind.get(&name),
             ..*known
         };
-        why::of_service(service, plan, &known)
+        let mut why = why::of_service(service, plan, &known);
+        why.causes.retain(|it| it.id != CHANGED); // it has a check of its own
+        why
     });
-    vec![read, judge(&whys.collect::<Vec<_>>(), known.unserved)]
+    vec![
+        read,
+        judge(&whys.collect::<Vec<_>>(), known.unserved),
+        kept(&asking, known),
+    ]
+}
+
+/// Which Services showed another address before, and who is reached there now.
+fn kept(asking: &[&Arc<Service>], known: &Known<'_>) -> Check {
+    let mut lines = Vec::new();
+    let mut is_taken = false;
+    for service in asking {
+        let Some((text, taken)) = addresses::before(service, known) else {
+            continue;
+        };
+        is_taken |= !taken.is_empty();
+        let taken: String = taken.iter().map(|it| format!("; {it}")).collect();
+        let shown = facts::published_addresses(service).join(", ");
+        lines.push(format!(
+            "service/{}: address {shown}: {text}{taken}",
+            ServiceKey::of(service)
+        ));
+    }
+    let seen = format!("{} of {} with another one than before", lines.len(), asking.len());
+    match (lines.is_empty(), is_taken) {
+        (true, _) => KEPT.ok("all"),
+        (_, false) => KEPT.note(seen, addresses::FOLLOWS).with(some_lines(lines)),
+        (_, true) => KEPT.warning(seen, addresses::FOLLOWS).with(some_lines(lines)),
+    }
 }
 
 fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
@@ -149,6 +189,7 @@ mod tests {
             services: &[],
             is_unled: false,
             restart: None,
+            detour: None,
         }
     }
 
@@ -224,6 +265,51 @@ mod tests {
                 "service/default/leaving: address 192.0.2.2"
             ]
         );
+    }
+
+    #[test]
+    fn an_address_that_changed_is_a_note_and_a_warning_where_another_service_has_it_now() {
+        let balanced = || json!({ "type": "LoadBalancer" });
+        let mut web = Arc::unwrap_or_clone(service("web", balanced(), Some("192.0.2.2"), false));
+        let condition = json!([{
+            "type": "LoadBalancerAddressChanged", "status": "True", "reason": "Unknown",
+            "message": "was 192.0.2.1 until 2026-01-01T00:00:00Z: so. DNS and firewalls that name it have to follow",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]);
+        web.status.as_mut().unwrap().conditions = serde_json::from_value(condition).unwrap();
+        let web = Arc::new(web);
+        let kept = |services: Vec<Arc<Service>>| {
+            let known = Known {
+                services: &services,
+                ..known()
+            };
+            let all = checks(
+                false,
+                Some(&Ok(services.clone())),
+                &[],
+                Some(&known),
+                &Behind::new(),
+            );
+            all.into_iter().find(|it| it.topic.id == KEPT.id).unwrap()
+        };
+        let check = kept(vec![Arc::clone(&web)]);
+        assert_eq!(
+            (check.outcome, check.details.join("")),
+            (
+                Outcome::Ok,
+                "service/default/web: address 192.0.2.2: its address was 192.0.2.1 until 2026-01-01T00:00:00Z (so)".to_owned()
+            )
+        );
+        assert!(!check.remedy.is_empty());
+        let heir = service("heir", balanced(), Some("192.0.2.1"), false);
+        let check = kept(vec![web, Arc::clone(&heir)]);
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert!(
+            check.details[0].ends_with("; 192.0.2.1 is now that of Service default/heir"),
+            "{check:?}"
+        );
+        let check = kept(vec![heir]);
+        assert_eq!((check.outcome, &*check.remedy), (Outcome::Ok, ""));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The addresses that a Service shows: which it loses, and which other Services show one of them, too.
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_cloud_provider::{AddressBefore, Service, ServiceKey, facts};
 
 use super::{Cause, Known, Why};
 use crate::outcome::Outcome;
@@ -13,6 +13,9 @@ pub(super) const DIFFERS: &str = "service.differs";
 pub(super) const UNPUBLISHED: &str = "service.not-published";
 
 const CHANGES: &str = "service.address-changes";
+
+/// The Service showed another address before, which leads to somebody else now.
+pub(crate) const CHANGED: &str = "service.address-changed";
 
 /// Tells of addresses that are shown by another Service, too, and of those that the plan takes away. After what the plan tells.
 pub(super) fn of_addresses(why: &mut Why, service: &Service, report: Option<&PlanReport>, known: &Known<'_>) {
@@ -58,6 +61,36 @@ pub(super) fn of_addresses(why: &mut Why, service: &Service, report: Option<&Pla
                 text,
                 SHARED,
             ));
+        }
+    }
+}
+
+/// What a Service showed before, in words, and which other Services show that now; `None`: nothing is told.
+pub(crate) fn before(service: &Service, known: &Known<'_>) -> Option<(String, Vec<String>)> {
+    let AddressBefore { from, until, why } = AddressBefore::told(service, known.now)?;
+    let text = format!("its address was {} until {until} ({why})", from.join(", "));
+    let taken = from.iter().flat_map(|address| {
+        let others = others(service, address, known).into_iter();
+        others.map(move |(other, _)| format!("{address} is now that of Service {other}"))
+    });
+    Some((text, taken.collect()))
+}
+
+/// What to do about an address that was shown before.
+pub(crate) const FOLLOWS: &str = "whoever owns the Service has DNS and firewalls follow to the address that it shows now, unless that is done";
+
+/// Tells of it: as a cause where the old address leads to somebody else.
+pub(super) fn of_before(why: &mut Why, service: &Service, known: &Known<'_>) {
+    match before(service, known) {
+        None => {}
+        Some((text, taken)) if taken.is_empty() => {
+            why.is
+                .push(format!("{text}: DNS and firewalls that name it have to follow"));
+        }
+        Some((text, taken)) => {
+            let text = format!("{text}; {}", taken.join(", "));
+            why.causes
+                .push(Cause::new(CHANGED, Outcome::Warning, text, FOLLOWS));
         }
     }
 }

@@ -70,6 +70,10 @@ pub const CAUSES: &[(&str, &str)] = &[
     ),
     ("object.missing", "there is no such object"),
     (
+        "service.address-changed",
+        "another Service shows an address that this one showed before",
+    ),
+    (
         "service.address-changes",
         "the Service loses an address that it shows: clients have to follow",
     ),

@@ -287,7 +287,14 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
             addresses.join(", ")
         ));
     }
-    why.causes.extend(of_answer(node, shown));
+    let of_here = match shown.answer {
+        Some(Err(error)) => known.of_here(&error.to_string()),
+        _ => None,
+    };
+    match of_here {
+        Some(text) => why.is.push(text),
+        None => why.causes.extend(of_answer(node, shown)),
+    }
     known.tell_unled(&mut why, "node.waits");
     if node.provider_id.is_none() && !node.is_uninitialized() {
         let text = "it has neither a provider ID nor the taint, so no controller looks at it";

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use bowline_cloud_provider::AddressLoss;
 use bowline_plan::{EventSpec, NoteKind};
 
 use crate::reference::cell;
@@ -45,8 +46,15 @@ pub(crate) fn page() -> String {
         "phoenixNAP: the sweeper",
         bowline_phoenixnap::SWEEPER_EVENTS,
     );
+    page.push_str(CONDITION);
+    for loss in AddressLoss::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", loss.name(), loss.text());
+    }
     page
 }
+
+/// What stands before the reasons of a condition, which tells what an event told.
+const CONDITION: &str = "\n## The condition LoadBalancerAddressChanged\n\nEvents are gone after an hour. A Service that showed another address before has the condition `LoadBalancerAddressChanged`\nwith status `True`: the address, until when, and why. Bowline writes it with the status that shows the next address, and\ntakes it away with a later one: after 7 days, or when the old address is shown again. The reasons:\n\n| reason | what it means |\n| --- | --- |\n";
 
 fn table(page: &mut String, cloud: &str, events: &[EventSpec]) {
     let _ = writeln!(

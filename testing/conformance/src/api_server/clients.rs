@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    AddressType, Ingress, LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey, Taint, keys,
+    AddressBefore, AddressLoss, AddressNote, AddressType, Ingress, LoadBalancerStatus, Node, NodeAddress,
+    NodeName, Service, ServiceKey, Taint, facts, keys,
 };
 use bowline_kube_io::{
     Decision, Election, EventSink, Kube, LeaseLock, LeaseTimings, NodeCache, NodePatch, ObjectRef,
@@ -140,17 +141,42 @@ pub(super) async fn a_service_is_guarded_published_and_let_go(scope: Scope) {
         }],
     };
     // Addresses only need the same object, not the same version.
-    let with_address = kube.patch_service_status(&seen, &status).await.unwrap();
+    let with_address = kube
+        .patch_service_status(&seen, &status, &AddressNote::Keep)
+        .await
+        .unwrap();
     assert_eq!(published(&with_address), ["192.0.2.1"]);
+    // The condition goes with the addresses, which are replaced as a whole, and leaves the other condition as it is.
+    let trouble = Some(("quota", "no room"));
+    let unwell = kube
+        .set_service_trouble(&with_address, trouble, Duration::ZERO)
+        .await;
+    let status = LoadBalancerStatus {
+        ingress: vec![Ingress::address("192.0.2.2", None)],
+    };
+    let note = |service: &Service| AddressNote::of(service, &status, AddressLoss::Unknown, Timestamp::now());
+    let unwell = unwell.unwrap();
+    let changed = kube
+        .patch_service_status(&unwell, &status, &note(&unwell))
+        .await
+        .unwrap();
+    assert_eq!(published(&changed), ["192.0.2.2"]);
+    let told = AddressBefore::told(&changed, Timestamp::now()).unwrap();
+    assert_eq!(told.from, ["192.0.2.1"]);
+    let gone = AddressNote::of_removal(&changed);
+    let with_address = kube.patch_service_status(&changed, &status, &gone).await.unwrap();
+    assert!(facts::address_changed(&with_address).is_none() && facts::trouble(&with_address).is_some());
     scope.delete(&scope.service("a"), &json!({})).await.granted();
     let emptied = kube
-        .patch_service_status(&with_address, &LoadBalancerStatus::empty())
+        .patch_service_status(&with_address, &LoadBalancerStatus::empty(), &AddressNote::Keep)
         .await
         .unwrap();
     assert!(published(&emptied).is_empty());
     kube.set_service_finalizer(&emptied, false).await.unwrap();
     assert_eq!(scope.get(&scope.service("a")).await.code, 404);
-    let gone = kube.patch_service_status(&emptied, &status).await;
+    let gone = kube
+        .patch_service_status(&emptied, &status, &AddressNote::Keep)
+        .await;
     assert!(gone.unwrap_err().is_not_found());
 }
 

@@ -259,6 +259,11 @@ async fn missing_is_believed_only_of_an_id_that_was_sent_and_never_of_the_projec
         .await
         .unwrap_err();
     assert_eq!(error.class, Class::Invalid);
+    let text = error.to_string();
+    assert!(
+        text.contains("; set `project-id` of the configuration to"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) write_time: BTreeMap<String, Duration>,
     /// Time that one read takes.
     pub(super) read_time: Duration,
+    /// The address that is published, if it is not the usual one.
+    pub(super) address: Option<&'static str>,
     /// The mode that is published.
     pub(super) ip_mode: Option<IpMode>,
     /// Has something of what is asked for held back although all else is settled.
@@ -294,8 +296,9 @@ impl Reconciler for Cloud {
     fn plan(&self, intent: &Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Write> {
         let mut state = self.state.lock().unwrap();
         let name = intent.name.clone();
+        let address = state.address.unwrap_or("198.51.100.7");
         let status = |ip_mode| LoadBalancerStatus {
-            ingress: vec![Ingress::address("198.51.100.7", ip_mode)],
+            ingress: vec![Ingress::address(address, ip_mode)],
         };
         let (steps, has_one_lane) = (state.steps_of_a_change.max(1), state.has_one_lane);
         let all = |steps| Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()));

@@ -320,6 +320,58 @@ fn an_old_pod_with_a_go_image_that_leads_is_named() {
     assert!(!check.remedy.contains("DaemonSet"), "{check:?}");
 }
 
+/// The same on the way back to the Go manager: whichever of the two leads.
+#[test]
+fn an_old_pod_of_bowline_under_a_go_image_is_named() {
+    let mut pods = [pod("ccm-new", "c1", ready()), pod("ccm-old", "c2", ready())];
+    let go = "quay.io/cloudscalech/cloudscale-cloud-controller-manager:1.2.3";
+    for (pod, image) in pods.iter_mut().zip([go, "registry.example/bowline:1"]) {
+        pod.spec.containers = serde_json::from_value(json!([{ "name": "m", "image": image }])).unwrap();
+    }
+    let ccm = manager("ccm", Program::Go, &[], &pods);
+    let told = |host, program| {
+        let leader = Leader {
+            program: Some(program),
+            ..at(host)
+        };
+        judged(std::slice::from_ref(&ccm), leader)
+    };
+    let check = told("c1", Program::Go);
+    assert_eq!(check.outcome, Outcome::Warning);
+    assert_eq!(
+        check.seen,
+        format!(
+            "DaemonSet kube-system/ccm leads, which is a Go manager and not Bowline; pod ccm-old on c2 waits for the lease, and still has the image \
+             registry.example/bowline:1, Bowline: DaemonSet kube-system/ccm has {go} by now"
+        )
+    );
+    assert!(check.remedy.contains("delete pod ccm-old"), "{check:?}");
+    let check = told("c2", Program::Bowline);
+    assert!(
+        check.seen.starts_with(
+            "pod ccm-old on c2 leads, which still has the image registry.example/bowline:1, Bowline"
+        ),
+        "{check:?}"
+    );
+    assert!(!check.remedy.contains("Bowline takes the lease"), "{check:?}");
+}
+
+#[test]
+fn the_proxy_of_a_manager_is_named_without_its_password() {
+    let mut ccm = manager("ccm", Program::Bowline, &[], &[]);
+    assert_eq!(proxies(&ccm), None);
+    let variables = json!([
+        { "name": "HTTPS_PROXY", "value": "http://anna:p@w@10.0.0.1:3128" },
+        { "name": "http_proxy", "value": "anna:pw@10.0.0.2" },
+        { "name": "NO_PROXY", "value": "10.0.0.0/8" },
+    ]);
+    ccm.container.env = serde_json::from_value(variables).unwrap();
+    assert_eq!(
+        proxies(&ccm).unwrap(),
+        "DaemonSet kube-system/ccm (HTTPS_PROXY=http://10.0.0.1:3128, http_proxy=10.0.0.2)"
+    );
+}
+
 #[test]
 fn the_line_of_a_log_that_tells_of_an_error_is_its_last_word() {
     let log = "I0101 start\nE0101 no token\nI0101 bye\n\n";

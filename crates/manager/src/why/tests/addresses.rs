@@ -103,6 +103,46 @@ fn where_nobody_leads_nothing_is_said_to_be_made_by_itself() {
     );
 }
 
+/// A Go manager leads: it knows no such condition, and what it told is mended.
+#[test]
+fn a_condition_that_nobody_keeps_is_told_as_left_and_behind_who_leads() {
+    let nodes = nodes();
+    let unled = |events| Known {
+        is_unled: true,
+        ..known(&nodes, events)
+    };
+    let service = in_trouble("refused", &format!("value 'nonsense'{}", advice::TRIED_AGAIN));
+    let events = [event(
+        "default/web",
+        FAILED[0],
+        "Error syncing load balancer: value 'nonsense'",
+        "2026-01-01T00:29:20Z",
+    )];
+    for events in [&[][..], &events] {
+        let why = of_service(&service, Some(&with_step()), &unled(events));
+        assert_eq!(why.outcome(), Outcome::Warning);
+        let last = why.causes.last().unwrap();
+        assert!(
+            last.text
+                .starts_with("left by Bowline at 2026-01-01T00:18:00Z, not kept since: refused: ")
+                && last.text.ends_with("value 'nonsense'"),
+            "{why:?}"
+        );
+        assert!(last.remedy.contains("--subresource=status"), "{why:?}");
+        assert_eq!(why.causes[0].id, super::super::addresses::DIFFERS);
+        assert!(!why.next.contains("tries again"), "{why:?}");
+    }
+    // What the Go manager meets by itself is of this hour.
+    let other = [event(
+        "default/web",
+        FAILED[0],
+        "quota reached",
+        "2026-01-01T00:29:20Z",
+    )];
+    let why = of_service(&service, Some(&with_step()), &unled(&other));
+    assert!(why.causes[0].text.ends_with("quota reached"), "{why:?}");
+}
+
 #[test]
 fn a_failure_that_may_be_over_is_told_with_the_answer_that_this_command_got() {
     let nodes = nodes();
@@ -144,5 +184,134 @@ fn a_failure_that_may_be_over_is_told_with_the_answer_that_this_command_got() {
         !told(soon, "quota", with_step())
             .next
             .contains("the cloud answers")
+    );
+}
+
+fn that_was_at(name: &str, address: &str, before: &str) -> Arc<Service> {
+    let mut service = Arc::unwrap_or_clone(at(name, address, 80));
+    let status = service.status.get_or_insert_default();
+    status.conditions = serde_json::from_value(json!([{
+        "type": "LoadBalancerAddressChanged", "status": "True", "reason": "FloatingIPGone",
+        "message": format!("was {before} until 2026-01-01T00:20:00Z: the floating IP was deleted or led elsewhere. DNS and firewalls that name it have to follow"),
+        "lastTransitionTime": "2026-01-01T00:20:00Z",
+    }]))
+    .unwrap();
+    Arc::new(service)
+}
+
+/// Its event is gone after an hour, and its address leads to somebody else.
+#[test]
+fn an_address_that_was_lost_is_told_and_who_has_it_now() {
+    let all = [
+        that_was_at("gone", "203.0.113.111", "203.0.113.108"),
+        that_was_at("moved", "203.0.113.108", "203.0.113.105"),
+    ];
+    let nodes = nodes();
+    let known = Known {
+        services: &all,
+        ..known(&nodes, &[])
+    };
+    let told = |service: &Service, known: &Known<'_>| {
+        let why = of_service(service, Some(&report()), known);
+        (why.outcome(), render_text(&[why]))
+    };
+    let (outcome, text) = told(&all[0], &known);
+    assert_eq!(outcome, Outcome::Warning);
+    let was = "its address was 203.0.113.108 until 2026-01-01T00:20:00Z (the floating IP was deleted or led elsewhere)";
+    assert!(
+        text.contains(&format!(
+            "{was}; 203.0.113.108 is now that of Service default/moved"
+        )),
+        "{text}"
+    );
+    let alone = Known {
+        services: &[],
+        ..known
+    };
+    let (outcome, text) = told(&all[0], &alone);
+    assert_eq!(outcome, Outcome::Ok);
+    assert!(
+        text.contains(&format!("{was}: DNS and firewalls that name it have to follow")),
+        "{text}"
+    );
+    let late = Known {
+        now: "2026-01-08T00:20:01Z".parse().unwrap(),
+        ..known
+    };
+    assert!(!told(&all[0], &late).1.contains("its address was"));
+}
+
+/// Only the manager goes through the proxy; what fails here says nothing of it.
+#[test]
+fn a_proxy_that_wants_a_password_is_the_cause_and_not_the_name_server_of_this_computer() {
+    let nodes = nodes();
+    let refused = format!(
+        "servers.list: GET /v1/servers: cannot connect: proxy 10.0.0.1:3128: it wants other credentials (407); {}",
+        advice::PROXY
+    );
+    let events = [
+        event("web-1", "NodeInitFailed", &refused, "2026-01-01T00:29:20Z"),
+        event("default/web", FAILED[0], &refused, "2026-01-01T00:29:20Z"),
+    ];
+    let known = Known {
+        detour: Some("DaemonSet kube-system/ccm (HTTPS_PROXY=http://10.0.0.1:3128)"),
+        ..known(&nodes, &events)
+    };
+    let mut node = waiting(None);
+    node.name = bowline_cloud_provider::NodeName::new("web-1");
+    let here = "servers.list: GET /v1/servers: cannot connect: dns error";
+    let answer: InstanceResult = Err(CloudError::transient(here));
+    let why = of_node(&node, &Shown::of(Some(&answer)), &known);
+    assert_eq!(why.causes.len(), 1, "{why:?}");
+    assert_eq!(why.causes[0].remedy, advice::PROXY);
+    assert!(
+        why.is
+            .iter()
+            .any(|it| it.contains("HTTPS_PROXY=http://10.0.0.1:3128") && it.ends_with("dns error")),
+        "{why:?}"
+    );
+    let failed = PlanReport {
+        outcome: ReportedOutcome::Failed {
+            error: here.to_owned(),
+        },
+        ..report()
+    };
+    let why = of_service(&service(|_| {}), Some(&failed), &known);
+    assert_eq!(why.causes.len(), 1, "{why:?}");
+    assert!(
+        why.causes[0].text.contains("(407)") && why.causes[0].remedy == advice::PROXY,
+        "{why:?}"
+    );
+    // Where the manager goes the same way, it is the cause.
+    let direct = Known {
+        detour: None,
+        ..known
+    };
+    assert!(
+        of_node(&node, &Shown::of(Some(&answer)), &direct).causes[0]
+            .text
+            .contains("dns error")
+    );
+}
+
+#[test]
+fn a_setting_that_is_wrong_is_named_with_what_it_may_be_and_whose_it_is() {
+    let region = "No suitable endpoint for network: set `region` to one that the catalog has for it: RegionOne. The manager starts without";
+    assert_eq!(
+        remedy_of_error(&CloudError::transient(region)),
+        "whoever runs the manager does this in the file of --cloud-config: set `region` to one that the catalog has for it: RegionOne"
+    );
+    let project = "CloudStack API error 431: entity does not exist in api cmd class.; set `project-id` of the configuration";
+    let service = in_trouble("invalid", project);
+    let why = of_service(&service, None, &known(&nodes(), &[]));
+    assert!(
+        why.causes[0]
+            .remedy
+            .ends_with("--cloud-config: set `project-id` of the configuration"),
+        "{why:?}"
+    );
+    assert_eq!(
+        crate::why::remedies::of_setting("no Octavia for this project (then set `enabled = false`)"),
+        None
     );
 }

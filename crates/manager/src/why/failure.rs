@@ -1,0 +1,174 @@
+//! A failure that the manager has told of, and who has to do what about it.
+
+use std::borrow::Cow;
+
+use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
+use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_controllers::advice;
+use bowline_kube_io::SeenEvent;
+use jiff::Timestamp;
+
+use super::causes::LAST_TRY;
+use super::remedies::of_text;
+use super::{Cause, DONE, FAILED, Known, TRIED_WITHIN, span};
+use crate::outcome::Outcome;
+
+/// A failure that the manager has told of, and that has not been followed by a success.
+pub(super) struct Failure<'a> {
+    /// The reason of the condition; empty if there is none (yet).
+    pub(super) reason: &'a str,
+    /// Whether it is the load balancer's removal that failed.
+    is_of_removal: bool,
+    pub(super) text: &'a str,
+    pub(super) since: Option<Timestamp>,
+    last: Option<(Timestamp, u32)>,
+    /// Since when a condition says so that nobody keeps up to date: no process of this program leads.
+    left: Option<Timestamp>,
+}
+
+impl<'a> Failure<'a> {
+    pub(super) fn of(service: &'a Service, known: &Known<'a>) -> Option<Self> {
+        let key = ServiceKey::of(service).to_string();
+        let ends = |it: &&SeenEvent| FAILED.contains(&&*it.reason) || DONE.contains(&&*it.reason);
+        let last = known.events.iter().rfind(|it| it.object == key && ends(it));
+        let failed = last.filter(|it| FAILED.contains(&&*it.reason) && known.is_recent(it));
+        let shown = facts::trouble(service);
+        let text = failed.map(|it| &*it.message).or(shown.map(|it| &*it.message))?;
+        // A failure is never younger than its last event, whoever wrote the condition when.
+        let since = shown.map(|it| it.last_transition_time);
+        let since = since.map(|since| failed.map_or(since, |it| since.min(it.last)));
+        Some(Self {
+            reason: shown.map_or("", |it| &it.reason),
+            is_of_removal: !known.classes.is_wanted(service) || service.metadata.deletion_timestamp.is_some(),
+            text,
+            since,
+            last: failed.map(|it| (it.last, it.count)),
+            left: shown
+                .filter(|it| {
+                    known.is_unled && text.contains(it.message.trim_end_matches(advice::TRIED_AGAIN))
+                })
+                .map(|it| it.last_transition_time),
+        })
+    }
+
+    /// The cause of what was left by a process that does not lead any more.
+    pub(super) fn left(&self) -> Option<Cause> {
+        let left = self.left?;
+        let text = self.text.trim_end_matches(advice::TRIED_AGAIN);
+        let text = format!(
+            "left by Bowline at {left}, not kept since: {}: {text}",
+            self.reason
+        );
+        let mut cause = Cause::new(self.id(), Outcome::Warning, text, LEFT);
+        self.text.clone_into(&mut cause.timeless);
+        Some(cause)
+    }
+
+    pub(super) fn id(&self) -> String {
+        match self.reason {
+            "" => format!("{LAST_TRY}failed"),
+            reason => format!("{LAST_TRY}{reason}"),
+        }
+    }
+
+    /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
+    pub(super) fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
+        let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
+        let is_of_question = !waits && !self.text.contains(STEP_FAILED);
+        self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
+    }
+
+    /// Whether the cloud did not take the manager's credentials.
+    pub(super) fn is_unauthenticated(&self) -> bool {
+        self.reason == "denied" && self.text.contains(advice::UNAUTHENTICATED)
+    }
+
+    pub(super) fn is_wait(&self) -> bool {
+        self.last.is_none() && matches!(self.reason, "waiting" | "pending")
+    }
+
+    pub(super) fn says(&self, now: Timestamp) -> String {
+        let text = self.text;
+        match self.last {
+            Some((last, 1)) => format!("the last try failed {} ago: {text}", span(now, last)),
+            Some((last, count)) => {
+                format!(
+                    "the last try failed {} ago, {count} times so far: {text}",
+                    span(now, last)
+                )
+            }
+            None => format!("{}: {text}", self.reason),
+        }
+    }
+
+    /// Whether it holds for longer than a change in a cloud takes.
+    fn has_lasted(&self, now: Timestamp) -> bool {
+        self.since
+            .is_some_and(|since| now.duration_since(since) > TRIED_WITHIN)
+    }
+
+    /// Who has to do what about it.
+    pub(super) fn remedy(&self, now: Timestamp) -> Cow<'static, str> {
+        of_text(self.text).unwrap_or_else(|| Cow::Borrowed(self.remedy_of_reason(now)))
+    }
+
+    /// The same about a reason of the condition.
+    fn remedy_of_reason(&self, now: Timestamp) -> &'static str {
+        match self.reason {
+            "refused" | "invalid" => {
+                "whoever the text names does what it says; if it names nobody, whoever owns the Service changes what it names"
+            }
+            "denied" if self.is_unauthenticated() => {
+                "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
+            }
+            "denied" if self.is_of_removal => {
+                "whoever runs the manager gives it credentials that may delete in the project of this cluster; until then what the text names is \
+                 left in the cloud, and may be billed"
+            }
+            "denied" if self.text.contains(advice::REFUSED_VALUE) => {
+                "whoever owns the Service does what the text says about the value that the cloud refuses"
+            }
+            "denied" => {
+                "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
+                 runs the manager gives it credentials that may write in the project of this cluster"
+            }
+            "quota" => {
+                "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
+            }
+            "throttled" => {
+                "see who else calls the API of the cloud with these credentials; else nobody has to do anything"
+            }
+            "conflict" => {
+                "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
+                 else changes this load balancer in the cloud"
+            }
+            "kubernetes" if self.text.contains("changed back again") => {
+                "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is \
+                 written again after up to five minutes only"
+            }
+            "kubernetes" if self.text.contains("429") => {
+                "the API server is busy, or limits the manager's account: whoever runs the cluster looks at what floods it, and at its flow \
+                 schemas (kubectl get flowschemas); the manager tries again by itself"
+            }
+            "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
+            "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
+            "waiting" | "pending" if self.has_lasted(now) => {
+                "this is too long: whoever owns the project looks at the load balancer in the cloud, and at what the text names; what never ends \
+                 there is for the cloud's operator"
+            }
+            "waiting" | "pending" => {
+                "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
+            }
+            "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
+            _ => "follow the text",
+        }
+    }
+}
+
+/// What stands before the step that failed, in the text of the drive.
+const STEP_FAILED: &str = "error during ";
+
+/// What to do about a condition that nobody keeps up to date.
+const LEFT: &str = "nobody has to do anything for it: it may be over, and a process of Bowline that leads tells it anew. If a Go manager is to stay, \
+    which knows no such condition, take it off: kubectl -n NAMESPACE patch service NAME --subresource=status \
+    -p '{\"status\":{\"conditions\":[{\"type\":\"LoadBalancerReconciled\",\"$patch\":\"delete\"}]}}'";

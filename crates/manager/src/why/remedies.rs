@@ -1,0 +1,42 @@
+//! What to do about what a text says by itself.
+
+use std::borrow::Cow;
+
+use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_controllers::advice;
+
+/// What stands before the sentence of a provider that says which setting of its configuration has to be another one.
+const SETTINGS: [&str; 2] = [": set `", "; set `"];
+
+/// What to do where a text names a setting: the sentence about it, and whose it is.
+pub(super) fn of_setting(text: &str) -> Option<String> {
+    let at = SETTINGS.iter().find_map(|start| text.find(start))? + 2;
+    let end = text[at..].find(['.', ';']).map_or(text.len(), |end| at + end);
+    let sentence = &text[at..end];
+    Some(format!(
+        "whoever runs the manager does this in the file of --cloud-config: {sentence}"
+    ))
+}
+
+/// What to do where a text tells it by itself, whatever it is about.
+pub(super) fn of_text(text: &str) -> Option<Cow<'static, str>> {
+    let setting = || of_setting(text).map(Cow::Owned);
+    advice::of_the_way(text).map(Cow::Borrowed).or_else(setting)
+}
+
+/// What to do about an answer of the cloud that is a failure.
+pub(crate) fn remedy_of_error(error: &CloudError) -> Cow<'static, str> {
+    let known = advice::about(error.kind(), error.message()).map(Cow::Borrowed);
+    let remedy = known.or_else(|| of_text(error.message()));
+    remedy.unwrap_or(Cow::Borrowed(match error.kind() {
+        ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
+        ErrorKind::Other => {
+            "follow the text; where it names nothing, look at the address of the API and at what answers there"
+        }
+        ErrorKind::Transient => {
+            "look at the address of the API and at what answers there: a proxy, a maintenance page; at the network; and at the cloud's own status \
+             page"
+        }
+        _ => "follow the text",
+    }))
+}
