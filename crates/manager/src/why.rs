@@ -291,7 +291,7 @@ impl<'a> Failure<'a> {
     /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
     fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
         let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        let is_of_question = !waits && !self.text.contains(STEP_FAILED);
+        let is_of_question = !waits && !OF_WRITES.iter().any(|it| self.text.contains(it));
         self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
     }
 
@@ -332,6 +332,10 @@ impl<'a> Failure<'a> {
             }
             "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
+            }
+            // The provider knows better than the reason.
+            "denied" | "quota" if self.text.contains("whoever ") => {
+                "whoever the text names does what it says"
             }
             "denied" if self.is_of_removal => {
                 "whoever runs the manager gives it credentials that may delete in the project of this cluster; until then what the text names is \
@@ -398,8 +402,17 @@ pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
 const UNHEARD: &str = "not known: the Service has neither an address nor a condition, and no event of it is left. Where its status may not be \
     written, nothing tells of it: `explain` tries that write";
 
-/// What stands before the step that failed, in the text of the drive.
-const STEP_FAILED: &str = "error during ";
+/// What stands before a write that failed: in the text of the drive, and in those that CloudStack's manager had before.
+const OF_WRITES: [&str; 8] = [
+    "error during ",
+    "error associating ",
+    "error creating ",
+    "error updating ",
+    "error assigning ",
+    "error deleting ",
+    "error releasing ",
+    "error removing ",
+];
 
 /// Within this time a manager that leads has tried, and told of it.
 const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
