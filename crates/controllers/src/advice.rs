@@ -11,6 +11,12 @@ pub const UNAUTHENTICATED: &str = "the cloud does not take the credentials, beca
 /// The credentials may not do this.
 pub const DENIED: &str = "the cloud does not let these credentials do it: if the text names an address, a network or another object, see that it exists and that this project may use it; else give the manager credentials that may write in the project of this cluster";
 
+/// What a provider says of a command that the role of the manager's account lacks.
+const OF_ROLE: &str = "the role of their account allows";
+
+/// What to do about it.
+pub const ROLE: &str = "whoever runs the manager has the role of its account changed, so that it allows this";
+
 /// What a provider says of a value of the Service or the configuration that the cloud does not take, before what to do about it.
 pub const REFUSED_VALUE: &str = "which the cloud refuses";
 
@@ -32,6 +38,7 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
     match kind {
         ErrorKind::Exhausted => Some(LIMIT),
         ErrorKind::Unauthenticated => Some(UNAUTHENTICATED),
+        ErrorKind::Denied if text.contains(OF_ROLE) => Some(ROLE),
         ErrorKind::Denied => Some(DENIED),
         _ => of_the_way(text),
     }
@@ -62,6 +69,11 @@ mod tests {
                 Some(UNAUTHENTICATED),
             ),
             (ErrorKind::Denied, "403 Forbidden", Some(DENIED)),
+            (
+                ErrorKind::Denied,
+                "see whether the role of their account allows `listVirtualMachines`",
+                Some(ROLE),
+            ),
             (ErrorKind::Exhausted, "quota", Some(LIMIT)),
             (ErrorKind::Transient, certificate, Some(UNTRUSTED)),
             (

@@ -74,7 +74,7 @@ impl<'a> Failure<'a> {
     /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
     pub(super) fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
         let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        let is_of_question = !waits && !self.text.contains(STEP_FAILED);
+        let is_of_question = !waits && !OF_WRITES.iter().any(|it| self.text.contains(it));
         self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
     }
 
@@ -121,6 +121,10 @@ impl<'a> Failure<'a> {
             "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
             }
+            // The provider knows better than the reason.
+            "denied" | "quota" if self.text.contains("whoever ") => {
+                "whoever the text names does what it says"
+            }
             "denied" if self.is_of_removal => {
                 "whoever runs the manager gives it credentials that may delete in the project of this cluster; until then what the text names is \
                  left in the cloud, and may be billed"
@@ -165,8 +169,17 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// What stands before the step that failed, in the text of the drive.
-const STEP_FAILED: &str = "error during ";
+/// What stands before a write that failed: in the text of the drive, and in those that CloudStack's manager had before.
+const OF_WRITES: [&str; 8] = [
+    "error during ",
+    "error associating ",
+    "error creating ",
+    "error updating ",
+    "error assigning ",
+    "error deleting ",
+    "error releasing ",
+    "error removing ",
+];
 
 /// What to do about a condition that nobody keeps up to date.
 const LEFT: &str = "nobody has to do anything for it: it may be over, and a process of Bowline that leads tells it anew. If a Go manager is to stay, \

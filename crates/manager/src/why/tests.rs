@@ -157,6 +157,11 @@ fn a_condition_is_told_where_events_may_not_be_read() {
     );
     assert_eq!(texts(&why), ["denied: 403 Forbidden"]);
     assert!(why.causes[0].remedy.contains("may write"));
+    for reason in ["denied", "quota"] {
+        let service = in_trouble(reason, "no; whoever runs the manager gives it the scope bmc");
+        let why = of_service(&service, Some(&with_step()), &known(&nodes(), &[]));
+        assert_eq!(why.causes[0].remedy, "whoever the text names does what it says");
+    }
     let revoked = format!("401 Unauthorized: Invalid token.; {}", advice::UNAUTHENTICATED);
     let why = of_service(&in_trouble("denied", &revoked), None, &known(&nodes(), &[]));
     assert!(why.causes[0].remedy.contains("new credentials"), "{why:?}");

@@ -438,6 +438,7 @@ mod tests {
             ingress,
             sources: Vec::<String>::new().iter().collect(),
             has_reason: false,
+            is_new: false,
             is_going: false,
         };
         let twin = FirewallRuleId::from("twin");

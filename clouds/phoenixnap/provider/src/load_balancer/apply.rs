@@ -225,10 +225,10 @@ impl Writer<'_> {
         let is_bound = network.is_some_and(|it| it.location.is_some());
         let elsewhere = match is_bound {
             true => "another location is of no use, because the public network is in this one",
-            false => "or name another location",
+            false => "another location may have some",
         };
         format!(
-            "location {location} has no free IP block of size {cidr_block_size}: ask phoenixNAP for more there, or wait, it is tried again by itself; {elsewhere}"
+            "location {location} has no free IP block of size {cidr_block_size}: whoever owns the project asks phoenixNAP for more there, or waits: it is tried again by itself; {elsewhere}"
         )
     }
 }

@@ -70,13 +70,14 @@ fn pods_with_older_credentials_are_the_cause_of_what_the_cloud_refuses() {
 fn a_load_balancer_that_stays_busy_does_not_read_as_healed() {
     let failed = in_trouble("failed", "load balancer x is not ACTIVE: PENDING_UPDATE");
     let unwritten = in_trouble("failed", "error during create-rule(80/tcp): 534");
+    let as_ever = in_trouble("failed", "error creating load balancer rule a-tcp-80: 534");
     let busy = PlanReport {
         outcome: ReportedOutcome::Waiting {
             reason: "x is PENDING_UPDATE".to_owned(),
         },
         ..report()
     };
-    for (service, report) in [(failed, busy), (unwritten, with_step())] {
+    for (service, report) in [(failed, busy), (unwritten, with_step()), (as_ever, with_step())] {
         let next = of_service(&service, Some(&report), &known(&nodes(), &[])).next;
         assert!(!next.contains("the cloud answers this command now"), "{next}");
     }

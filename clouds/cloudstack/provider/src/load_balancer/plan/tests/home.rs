@@ -348,6 +348,7 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
             },
             sources: Cidrs::parse("0.0.0.0/0"),
             has_reason: false,
+            is_new: false,
             is_going: false,
         };
         let observed = &mut world.observed;
