@@ -5,8 +5,8 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bowline_cloud_provider::Node;
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::{CloudProvider, Node};
 use bowline_cloudscale_sim::kit::{Double, Entry};
 use bowline_cloudscale_sim::{FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, Target};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
@@ -149,8 +149,13 @@ impl ScenarioCloud for Lab {
         format!("n{number}")
     }
 
-    async fn restart(&mut self) {
+    async fn start(&mut self) -> Result<(), Complaint> {
         self.world.restart();
+        Ok(())
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        Some(&self.world.cloud)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run {

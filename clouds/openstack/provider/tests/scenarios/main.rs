@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::ServicePort;
-use bowline_cloud_provider::{CloudConfig, Environment, Node};
+use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, Node};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
 use bowline_openstack::Options;
@@ -204,8 +204,13 @@ impl ScenarioCloud for Lab {
         Ok(true)
     }
 
-    async fn restart(&mut self) {
+    async fn start(&mut self) -> Result<(), Complaint> {
         self.world.restart();
+        Ok(())
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        Some(&self.world.cloud)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run {

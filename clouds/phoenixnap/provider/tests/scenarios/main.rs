@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 
+use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::k8s::ServicePort;
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
@@ -97,8 +98,13 @@ impl ScenarioCloud for Lab {
         })
     }
 
-    async fn restart(&mut self) {
+    async fn start(&mut self) -> Result<(), Complaint> {
         self.world.restart();
+        Ok(())
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        Some(&self.world.cloud)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
