@@ -18,7 +18,7 @@ use super::fault::{time, word};
 use super::path::{Found, find, text};
 use super::text::{Step, steps};
 use super::update::Updates;
-use super::{Complaint, ScenarioCloud, Words};
+use super::{Complaint, ScenarioCloud, Words, instances};
 use crate::{Interruption, Outcome, Run, Services};
 
 pub(super) struct Stage<'a, C> {
@@ -313,6 +313,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
                 let text = self.log.as_ref().map(|(log, _)| log.text());
                 json!(text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()))
             }
+            "offers" => json!(self.cloud().provider().map(instances::offers)),
             "elapsed_ms" => json!(self.begun.elapsed().as_millis()),
             _ => return self.cloud().state(),
         };
@@ -388,6 +389,9 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             && let Ok(times) = times.parse()
         {
             return Ok(text.repeat(times));
+        }
+        if let Some(path) = name.strip_prefix("upper ") {
+            return Ok(self.known(path)?.to_uppercase());
         }
         match self.look(name)? {
             Found { values, .. } if values.is_empty() => Err(format!("nothing is {name}")),
