@@ -24,8 +24,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_kit::Double;
-use bowline_cloud_provider::Node;
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::{CloudProvider, Node};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,6 +37,7 @@ mod end;
 mod expect;
 mod fault;
 mod given;
+mod instances;
 mod path;
 mod stage;
 mod text;
@@ -146,7 +147,18 @@ pub trait ScenarioCloud: Sized {
     }
 
     /// A process takes the place of the one before, which remembers nothing.
-    async fn restart(&mut self) {}
+    ///
+    /// # Errors
+    ///
+    /// Why it does not start.
+    async fn start(&mut self) -> Result<(), Complaint> {
+        Ok(())
+    }
+
+    /// The provider, for what is asked of it beside Services.
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        None
+    }
 
     /// Reconciles a Service; `at_once` is within the time for which a refusal is held back. Asked for only where there is a cluster.
     async fn reconcile(&self, key: &str, _interruption: Interruption, _at_once: bool) -> Run {

@@ -32,11 +32,6 @@ impl<C: ScenarioCloud> Stage<'_, C> {
                 let done = object(whole).and_then(|(kind, spec)| self.cloud_mut().add(kind, spec));
                 done.map(|id| self.added = id)
             }
-            "service" => self.service(whole),
-            "ports" => self.ports(whole),
-            "switch" => self.switch(whole),
-            "fault" => self.fault(whole, step),
-            "clear" => self.clear(rest),
             "keep" => {
                 self.kept = Some(self.cloud().state());
                 Ok(())
@@ -53,8 +48,15 @@ impl<C: ScenarioCloud> Stage<'_, C> {
                 let done = object(&whole).and_then(|(kind, spec)| self.cloud().add_object(kind, spec));
                 done.map(drop)
             }
+            // In a table, where another row has a step.
+            "nothing" => Ok(()),
+            "service" => self.service(&whole),
+            "ports" => self.ports(&whole),
             "remove" => self.remove(rest),
             "edit" => self.edit(&whole),
+            "switch" => self.switch(&whole),
+            "fault" => self.fault(&whole, step),
+            "clear" => self.clear(rest),
             "annotate" => self.annotate(rest),
             "patch" => self.patch(&whole, &[]),
             "spec" => self.patch(&whole, &["spec"]),
@@ -129,7 +131,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// `service NAME [uid UID] [NAME=]TCP/80:30080 ...`
-    fn service(&mut self, whole: &str) -> Done {
+    fn service(&self, whole: &str) -> Done {
         let (key, mut rest) = word(whole);
         let mut uid = None;
         if let Some(after) = rest.strip_prefix("uid ") {
@@ -143,7 +145,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// Sets the ports of a Service, and leaves all else of it.
-    fn ports(&mut self, whole: &str) -> Done {
+    fn ports(&self, whole: &str) -> Done {
         let (key, rest) = word(whole);
         let ports = ports(rest)?;
         let services = self.services()?;
@@ -198,7 +200,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// `switch [either] NAME = VALUE`: `either` for a switch that only one of the worlds has so from the start.
-    fn switch(&mut self, whole: &str) -> Done {
+    fn switch(&self, whole: &str) -> Done {
         let (is_either, whole) = match whole.strip_prefix("either ") {
             Some(whole) => (true, whole),
             None => (false, whole),
@@ -219,22 +221,22 @@ impl<C: ScenarioCloud> Stage<'_, C> {
     }
 
     /// `fault [maybe] WHAT HOW`: without `maybe` it has to strike.
-    fn fault(&mut self, whole: &str, step: &Step) -> Done {
+    fn fault(&self, whole: &str, step: &Step) -> Done {
         let text = whole.strip_prefix("maybe ");
         let fault = fault(text.unwrap_or(whole), C::refusal)?;
         let id = self.double()?.faults().add(fault);
         if text.is_none() {
-            self.faults.push((id, step.place()));
+            self.faults.borrow_mut().push((id, step.place()));
         }
         Ok(())
     }
 
-    fn clear(&mut self, what: &str) -> Done {
+    fn clear(&self, what: &str) -> Done {
         if what != "faults" || self.double()?.faults().list().is_empty() {
             return Err("there are no such".to_owned());
         }
         self.all_have_struck()?;
-        self.faults.clear();
+        self.faults.borrow_mut().clear();
         self.double()?.faults().clear();
         Ok(())
     }

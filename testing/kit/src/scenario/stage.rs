@@ -1,20 +1,24 @@
 //! Where a scenario is played: the clusters, and what the last run did.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bowline_base::log::Log;
 use bowline_cloud_kit::{Double, Entry, FaultId};
 use bowline_cloud_provider::LoadBalancerStatus;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tracing::Dispatch;
+use tracing::subscriber::DefaultGuard;
 
 use super::fault::{time, word};
 use super::path::{Found, find, text};
 use super::text::{Step, steps};
 use super::update::Updates;
-use super::{Complaint, ScenarioCloud, Words};
+use super::{Complaint, ScenarioCloud, Words, instances};
 use crate::{Interruption, Outcome, Run, Services};
 
 pub(super) struct Stage<'a, C> {
@@ -31,13 +35,15 @@ pub(super) struct Stage<'a, C> {
     /// What `keep` saw.
     pub(super) kept: Option<Value>,
     /// Each fault that has to strike, and where it was asked for.
-    pub(super) faults: Vec<(FaultId, String)>,
+    pub(super) faults: RefCell<Vec<(FaultId, String)>>,
     pub(super) updates: &'a Mutex<Updates>,
     /// What happens while the next run is under way, and how long after its beginning.
     meanwhile: Option<(Duration, Vec<Step>)>,
     /// Whether a process was stopped at a step.
     pub(super) has_stopped: bool,
     begun: Instant,
+    /// What is logged since `log`.
+    log: Option<(Log, (Dispatch, DefaultGuard))>,
 }
 
 impl<'a, C: ScenarioCloud> Stage<'a, C> {
@@ -51,11 +57,12 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             variables: BTreeMap::new(),
             added: String::new(),
             kept: None,
-            faults: Vec::new(),
+            faults: RefCell::default(),
             updates,
             meanwhile: None,
             has_stopped: false,
             begun: Instant::now(),
+            log: None,
         }
     }
 
@@ -103,7 +110,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
     }
 
     pub(super) fn all_have_struck(&self) -> Result<(), Complaint> {
-        for (id, place) in &self.faults {
+        for (id, place) in &*self.faults.borrow() {
             if self.double()?.faults().struck(*id) == 0 {
                 return Err(format!("the fault of {place} never struck"));
             }
@@ -116,13 +123,21 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         match step.verb() {
             "run" => self.run(rest).await,
             "quiet" => self.quiet(rest).await,
+            "settle" => {
+                self.reconcile(rest, &[], false, MOST_TRIES).await?;
+                self.ended("settled")
+            }
             "vary" => self.vary(step).await,
-            "restart" => {
-                self.cloud_mut().restart().await;
+            "restart" => self.cloud_mut().start().await,
+            "start" => self.start(rest).await,
+            "log" => {
+                // The guards of the one before go first: each puts back what was there before it.
+                self.log = None;
+                let level = rest.parse().map_err(|_| format!("{rest:?} is no level"))?;
+                self.log = Some(Log::listen(level));
                 Ok(())
             }
-            // In a table, where another row has a step.
-            "nothing" => Ok(()),
+            "ask" => self.ask(rest).await,
             "cluster" => self.enter(rest),
             "pass" => {
                 tokio::time::sleep(time(rest)?).await;
@@ -187,7 +202,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let at_once = how.starts_with("at-once");
         how = how.trim_start_matches("at-once").trim();
         if let Some(long) = how.strip_prefix("cut ") {
-            let ended = tokio::time::timeout(time(long)?, self.reconcile(names, &[], at_once)).await;
+            let ended = tokio::time::timeout(time(long)?, self.reconcile(names, &[], at_once, 1)).await;
             return match ended {
                 Ok(_) => Err(format!("it ended by itself: {:#}", self.run)),
                 Err(_) => Ok(()),
@@ -197,7 +212,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let is_stopped = interruptions
             .iter()
             .any(|it| !matches!(it, Interruption::Never | Interruption::Pause(..)));
-        self.reconcile(names, &interruptions, at_once).await?;
+        self.reconcile(names, &interruptions, at_once, 1).await?;
         self.has_stopped |= self.runs.iter().any(|run| run["outcome"] == "stopped");
         match end {
             None if is_stopped => Ok(()),
@@ -208,7 +223,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
     async fn quiet(&mut self, names: &str) -> Result<(), Complaint> {
         self.services()?;
-        self.reconcile(names, &[], false).await?;
+        self.reconcile(names, &[], false, 1).await?;
         self.ended("quiet")?;
         match self.double()?.violations() {
             none if none.is_empty() => Ok(()),
@@ -221,6 +236,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         names: &str,
         interruptions: &[Interruption],
         at_once: bool,
+        tries: usize,
     ) -> Result<(), Complaint> {
         let meanwhile = self.meanwhile.take();
         let cloud = self.cloud();
@@ -229,16 +245,25 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let begun = Instant::now();
         let each = names.split('+').enumerate().map(|(index, name)| {
             let interruption = interruptions.get(index).copied();
-            cloud.reconcile(name, interruption.unwrap_or(Interruption::Never), at_once)
+            tried(
+                cloud,
+                name,
+                interruption.unwrap_or(Interruption::Never),
+                at_once,
+                tries,
+            )
         });
         let (runs, done) = tokio::join!(join_all(each), self.act(meanwhile));
         done?;
         let mut entries = journal.since(mark);
         entries.retain(|entry| !C::is_noise(entry));
-        let took = begun.elapsed();
-        self.runs = runs.iter().map(|run| shown::<C>(run, &entries, took)).collect();
-        self.run = self.runs[0].clone();
+        self.ran(&runs, &entries, begun.elapsed());
         Ok(())
+    }
+
+    pub(super) fn ran(&mut self, runs: &[Run], entries: &[Entry], took: Duration) {
+        self.runs = runs.iter().map(|run| shown::<C>(run, entries, took)).collect();
+        self.run = self.runs[0].clone();
     }
 
     /// What somebody does, or looks at, while a run is under way.
@@ -248,12 +273,12 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         };
         tokio::time::sleep(after).await;
         for step in &steps {
-            if step.verb() == "run" {
-                let run = self
-                    .cloud()
-                    .reconcile(step.rest(), Interruption::Never, false)
-                    .await;
-                run.settled();
+            if let "run" | "settle" = step.verb() {
+                let (name, end) = step.rest().split_once(" -> ").unwrap_or((step.rest(), "settled"));
+                let tries = if step.verb() == "run" { 1 } else { MOST_TRIES };
+                let run = tried(self.cloud(), name, Interruption::Never, false, tries).await;
+                let run = shown::<C>(&run, &[], Duration::ZERO);
+                super::end::ended(&run, end).map_err(|complaint| format!("{}: {complaint}", step.place()))?;
                 continue;
             }
             let done = self.touched(step).or_else(|| self.expected(step.verb(), step));
@@ -263,7 +288,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         Ok(())
     }
 
-    fn ended(&self, end: &str) -> Result<(), Complaint> {
+    pub(super) fn ended(&self, end: &str) -> Result<(), Complaint> {
         for run in &self.runs {
             super::end::ended(run, end)?;
         }
@@ -284,6 +309,11 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             "journal" => json!(double.map(|double| double.journal().entries())),
             "switches" => json!(double.map(|double| double.switches())),
             "violations" => json!(double.map(|double| double.violations())),
+            "log" => {
+                let text = self.log.as_ref().map(|(log, _)| log.text());
+                json!(text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()))
+            }
+            "offers" => json!(self.cloud().provider().map(instances::offers)),
             "elapsed_ms" => json!(self.begun.elapsed().as_millis()),
             _ => return self.cloud().state(),
         };
@@ -360,11 +390,36 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         {
             return Ok(text.repeat(times));
         }
+        if let Some(path) = name.strip_prefix("upper ") {
+            return Ok(self.known(path)?.to_uppercase());
+        }
         match self.look(name)? {
             Found { values, .. } if values.is_empty() => Err(format!("nothing is {name}")),
             found => Ok(text(&found.only())),
         }
     }
+}
+
+/// How often `settle` runs a Service at most, as the service controller does at first.
+const MOST_TRIES: usize = 4;
+const BETWEEN_TRIES: Duration = Duration::from_secs(5);
+
+/// Runs until one settles.
+async fn tried<C: ScenarioCloud>(
+    cloud: &C,
+    name: &str,
+    interruption: Interruption,
+    at_once: bool,
+    tries: usize,
+) -> Run {
+    for _ in 1..tries {
+        let run = cloud.reconcile(name, interruption, at_once).await;
+        if matches!(run.outcome, Outcome::Settled(_)) {
+            return run;
+        }
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+    cloud.reconcile(name, interruption, at_once).await
 }
 
 /// What befalls each of so many runs.

@@ -254,7 +254,7 @@ fn expanded(steps: &[Step], definitions: &Definitions, depth: usize) -> Result<V
 }
 
 /// Words between blanks, or between quotation marks.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {

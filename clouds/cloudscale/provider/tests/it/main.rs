@@ -8,7 +8,6 @@ mod create;
 mod drift;
 mod faults;
 mod floating;
-mod instances;
 mod lookup;
 mod mistakes;
 mod monitors;

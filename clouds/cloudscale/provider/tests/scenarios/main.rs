@@ -5,11 +5,11 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bowline_cloud_provider::Node;
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::{CloudProvider, Node};
 use bowline_cloudscale_sim::kit::{Double, Entry};
 use bowline_cloudscale_sim::{FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, Target};
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -86,7 +86,13 @@ impl ScenarioCloud for Lab {
             "node" | "server" => {
                 let mut spec_of_server = ServerSpec::new(word("name"));
                 spec_of_server.zone = spec["zone"].as_str().map(str::to_owned);
-                if let Some(subnet) = spec["subnet"].as_str() {
+                if let Some(kinds) = spec["interfaces"].as_array() {
+                    let interface = |kind: &Value| match kind.as_str() {
+                        Some("public") => InterfaceSpec::Public { v6: true },
+                        _ => InterfaceSpec::Private,
+                    };
+                    spec_of_server.interfaces = kinds.iter().map(interface).collect();
+                } else if let Some(subnet) = spec["subnet"].as_str() {
                     spec_of_server.interfaces = match spec["address"].as_str() {
                         Some(address) => {
                             let address = address.parse().map_err(|_| "no address")?;
@@ -149,8 +155,13 @@ impl ScenarioCloud for Lab {
         format!("n{number}")
     }
 
-    async fn restart(&mut self) {
+    async fn start(&mut self) -> Result<(), Complaint> {
         self.world.restart();
+        Ok(())
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        Some(&self.world.cloud)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run {
@@ -189,6 +200,15 @@ impl ScenarioCloud for Lab {
             "detach-listener" => {
                 let [listener] = words.exactly()?;
                 self.world.sim.detach_listener(id(listener)?);
+            }
+            "set-status" => {
+                let [server, status] = words.exactly()?;
+                let status = parsed(&json!(status))?;
+                self.world.sim.set_server_status(id(server)?, status);
+            }
+            "rename-server" => {
+                let [server, name] = words.exactly()?;
+                self.world.sim.rename_server(id(server)?, name);
             }
             "cluster-name" => words.rest.clone_into(&mut self.world.cluster_name),
             "kubernetes" => self.world.minor = words.rest.parse().map_err(|_| "which minor version?")?,

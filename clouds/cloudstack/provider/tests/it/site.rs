@@ -6,18 +6,19 @@ use bowline_cloud_http::{CloudHttp, CloudHttpConfig, SocketOptions, Transport};
 use bowline_cloud_provider::{CloudConfig, CloudProvider};
 use bowline_cloudstack::{CloudStack, Introduction, Options, PROVIDER_NAME, WallClock};
 use bowline_cloudstack_client::ApiError;
-use bowline_cloudstack_sim::kit::Clock;
+use bowline_cloudstack_sim::kit::{Clock, CloudService};
 use bowline_cloudstack_sim::{Builder, CloudstackSim};
-
-use crate::disguise::{Dialect, Disguise};
 
 /// A simulator and the file that leads to it.
 pub(crate) struct Site {
     pub(crate) sim: CloudstackSim,
     clock: Clock,
     lines: String,
-    disguise: Option<Disguise>,
+    /// What stands in front of the API, if anything does.
+    pub(crate) front: Option<Front>,
 }
+
+pub(crate) type Front = Box<dyn Fn(CloudService) -> Transport + Send + Sync>;
 
 impl Site {
     pub(crate) fn new() -> Self {
@@ -36,7 +37,7 @@ impl Site {
             .build(),
             clock,
             lines: String::new(),
-            disguise: None,
+            front: None,
         }
     }
 
@@ -48,12 +49,6 @@ impl Site {
     /// Adds lines to the file.
     pub(crate) fn with(mut self, lines: &str) -> Self {
         self.lines.push_str(lines);
-        self
-    }
-
-    /// Lets the API answer in another way.
-    pub(crate) fn disguised(mut self, dialect: Dialect) -> Self {
-        self.disguise = Some(Disguise::new(dialect));
         self
     }
 
@@ -73,9 +68,10 @@ impl Site {
     fn http(&self, options: &Options) -> CloudHttp {
         let mut config = CloudHttpConfig::new(PROVIDER_NAME, "test");
         options.configure(&mut config, &mut SocketOptions::default());
-        let transport = match &self.disguise {
-            Some(disguise) => Transport::memory(disguise.over(self.sim.service())),
-            None => Transport::memory(self.sim.service()),
+        let service = self.sim.service();
+        let transport = match &self.front {
+            Some(front) => front(service),
+            None => Transport::memory(service),
         };
         CloudHttp::new(config, transport)
     }
@@ -89,11 +85,5 @@ impl Site {
         let provider = CloudStack::new(self.http(&options), &options, None, introduction, clock);
         assert_eq!(provider.name(), PROVIDER_NAME);
         Ok(provider)
-    }
-
-    /// The commands that the API was given since the last look.
-    pub(crate) fn commands(&self) -> Vec<String> {
-        let entries = self.sim.journal().entries();
-        entries.into_iter().map(|entry| entry.operation).collect()
     }
 }

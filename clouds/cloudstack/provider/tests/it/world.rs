@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bowline_cloud_provider::plan::{ReportedOutcome, ReportedWave};
 use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, ServiceFacts};
@@ -176,14 +175,6 @@ impl World {
         self.services.annotation(key, &format!("{PREFIX}{name}"))
     }
 
-    /// The Service's status shows this address.
-    pub(crate) fn publish_at(&self, key: &str, ip: &str) {
-        self.edit(key, |service| {
-            let status = json!({ "loadBalancer": { "ingress": [{ "ip": ip }] } });
-            service.status = Some(serde_json::from_value(status).unwrap());
-        });
-    }
-
     /// Marks a Service for deletion.
     pub(crate) fn delete(&self, key: &str) {
         self.services.delete(key, self.site.now());
@@ -218,11 +209,6 @@ impl World {
     /// The same; the process is killed after step `limit`, with its job under way.
     pub(crate) async fn run_killed(&self, key: &str, limit: usize) -> Run {
         self.run_with(key, Interruption::AfterStep(limit)).await
-    }
-
-    /// The same; the process stands still for so long before step `limit + 1`.
-    pub(crate) async fn run_paused(&self, key: &str, limit: usize, time: Duration) -> Run {
-        self.run_with(key, Interruption::Pause(limit, time)).await
     }
 
     pub(crate) async fn run_with(&self, key: &str, interruption: Interruption) -> Run {

@@ -4,22 +4,24 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bowline_cloud_provider::Node;
+use bowline_cloud_http::Transport;
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::{CloudProvider, Node};
 use bowline_cloudstack_sim::kit::{Double, Entry};
 use bowline_cloudstack_sim::{Behaviour, CloudstackSim, UserSpec, VmSpec};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services, balanced_service};
 use serde_json::{Value, json};
 
+use crate::described::undescribed;
+use crate::disguise::{Dialect, Disguise};
 use crate::site::Site;
 use crate::world::{MACHINES, NAME, UID, World};
 
-#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
-#[path = "../it/disguise.rs"]
+mod described;
 mod disguise;
-#[expect(dead_code, reason = "some of it is for the tests in Rust only")]
 #[path = "../it/site.rs"]
 mod site;
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
@@ -122,6 +124,7 @@ impl ScenarioCloud for Lab {
                 sim.fail_jobs(parsed(&spec)?);
                 String::new()
             }
+            "zone" => sim.add_zone(word("name")),
             "node" => {
                 // Beside the machine of the name, or that of another name.
                 self.world.add_node(word("name"), spec["vm"].as_str());
@@ -143,12 +146,24 @@ impl ScenarioCloud for Lab {
         })
     }
 
-    async fn restart(&mut self) {
-        self.world.restart().await;
+    async fn start(&mut self) -> Result<(), Complaint> {
+        let started = self.world.site.start().await;
+        self.world.cloud = started.map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        Some(&self.world.cloud)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
-        self.world.run_with(key, interruption).await
+        let mark = self.world.sim.journal().mark();
+        let run = self.world.run_with(key, interruption).await;
+        assert_eq!(
+            undescribed(&self.world.sim.journal().since(mark)),
+            Vec::<String>::new()
+        );
+        run
     }
 
     fn is_noise(request: &Entry) -> bool {
@@ -218,13 +233,38 @@ impl ScenarioCloud for Lab {
                 let admin = UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin();
                 self.world = World::built(|builder| builder.user(admin), "").await;
             }
+            // The last word is the key, before it is a line of the file.
+            "secret-key" => {
+                let (line, key) = words.rest.rsplit_once(' ').ok_or("which line?")?;
+                let user = UserSpec::new(CloudstackSim::API_KEY, key);
+                self.world = World::built(|builder| builder.user(user), &format!("{line}\n")).await;
+            }
+            // No virtual machines.
+            "empty" => self.world = World::around(Site::new()).await,
+            "zone" => self.world = World::built(|builder| builder.zone(words.rest), "").await,
+            "disguised" => {
+                let [place, dialect] = words.exactly()?;
+                let dialect = match dialect {
+                    "bare" => Dialect::Bare,
+                    "networkless" => Dialect::Networkless,
+                    "texts" => Dialect::Texts,
+                    "wordy" => Dialect::Wordy,
+                    "boastful" => Dialect::Boastful,
+                    seconds => Dialect::Late(Duration::from_secs(
+                        seconds.parse().map_err(|_| format!("no dialect {seconds}"))?,
+                    )),
+                };
+                let disguise = Disguise::new(dialect);
+                let mut site = Site::new();
+                site.front = Some(Box::new(move |service| Transport::memory(disguise.over(service))));
+                self.world = World::of(site, place == "vpc").await;
+            }
             "end-stuck-jobs" => self.world.sim.end_stuck_jobs(),
             "clear-job-faults" => self.world.sim.clear_job_faults(),
             "exhaust-addresses" => self.world.sim.exhaust_addresses(),
             "file" => {
                 let site = std::mem::replace(&mut self.world.site, Site::new());
                 self.world.site = site.with(&format!("{}\n", words.rest));
-                self.world.restart().await;
             }
             _ => return Ok(false),
         }

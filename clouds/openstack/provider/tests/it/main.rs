@@ -3,16 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod calls;
-mod cloud;
 mod create;
 mod failed_parts;
 mod faults;
 mod floating;
 mod former;
 mod groups;
-mod instances;
 mod leaving;
-mod log;
 mod marks;
 mod members;
 mod orphans;
@@ -22,7 +19,6 @@ mod rename;
 mod repair_traffic;
 mod routes;
 mod session;
-mod start;
 mod takeover;
 mod tls;
 mod undone;

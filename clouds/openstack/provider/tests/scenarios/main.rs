@@ -6,19 +6,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::ServicePort;
-use bowline_cloud_provider::{CloudConfig, Environment, Node};
+use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, Node};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::{Double, Entry};
 use bowline_openstack_sim::model::network::FixedIp;
-use bowline_openstack_sim::{Id, NicSpec, Provisioning, ServerSpec};
+use bowline_openstack_sim::{Id, NicSpec, Provisioning, ServerSpec, Service};
 use serde_json::{Map, Value, json};
 
+use crate::whole::{LOGIN, Whole};
 use crate::world::World;
 
 #[path = "../it/upstream.rs"]
 mod upstream;
+mod whole;
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
 #[path = "../it/world.rs"]
 mod world;
@@ -34,6 +36,7 @@ struct Lab {
     lines: Vec<String>,
     /// `OCCM_WAIT_LB_ACTIVE_STEPS`
     wait_steps: Option<String>,
+    whole: Whole,
 }
 
 fn parsed_id(text: &str) -> Result<Id, Complaint> {
@@ -58,8 +61,7 @@ impl Lab {
                 self.lines.insert(at, line.to_owned());
             }
         }
-        let login = "[Global]\nauth-url=http://cloud.test/identity/v3\nusername=demo\npassword=demo\ntenant-name=demo\ndomain-id=default\nregion=RegionOne\n";
-        let contents = format!("{login}[LoadBalancer]\n{}\n", self.lines.join("\n"));
+        let contents = format!("{LOGIN}[LoadBalancer]\n{}\n", self.lines.join("\n"));
         let config = CloudConfig::Given {
             path: "cloud.conf".into(),
             contents: contents.into(),
@@ -89,6 +91,7 @@ impl ScenarioCloud for Lab {
             world: World::over(world::builder().build()),
             lines: Vec::new(),
             wait_steps: None,
+            whole: Whole::default(),
         }
     }
 
@@ -98,6 +101,7 @@ impl ScenarioCloud for Lab {
             world,
             lines: self.lines.clone(),
             wait_steps: self.wait_steps.clone(),
+            whole: Whole::default(),
         })
     }
 
@@ -162,6 +166,14 @@ impl ScenarioCloud for Lab {
                 let listener = id("listener").ok_or("no listener")?;
                 sim.add_redirect(listener).ok_or("no such listener")?
             }
+            "server" => sim.add_server(parsed(&spec)?),
+            "subport" => {
+                let (parent, network) = (
+                    id("parent").ok_or("no parent")?,
+                    id("network").ok_or("no network")?,
+                );
+                sim.add_subport(parent, network, 100)
+            }
             "secret" => sim.add_secret(word("name")),
             "node" => {
                 let nic = |network: Option<Id>| NicSpec {
@@ -204,8 +216,17 @@ impl ScenarioCloud for Lab {
         Ok(true)
     }
 
-    async fn restart(&mut self) {
+    async fn start(&mut self) -> Result<(), Complaint> {
         self.world.restart();
+        match self.whole.is_wanted {
+            true => self.whole.start(&self.world.sim).await,
+            false => Ok(()),
+        }
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        let whole = self.whole.cloud.as_ref();
+        whole.map(|cloud| cloud as &dyn CloudProvider)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, at_once: bool) -> Run {
@@ -244,6 +265,36 @@ impl ScenarioCloud for Lab {
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
         match words.verb {
             "option" => self.set_option(&words.rest.replace("] ", "]\n"))?,
+            // Lines of the file behind the login, with the section in front of its first one.
+            "file" => self.whole.file += &format!("{}\n", words.rest.replace("] ", "]\n")),
+            "variable" => {
+                let (name, value) = words.rest.split_once('=').ok_or("NAME=VALUE")?;
+                self.whole.variables.push((name.to_owned(), value.to_owned()));
+            }
+            "program" => {
+                self.whole.is_wanted = true;
+                self.whole.balances_nothing = words.rest == "nodes";
+            }
+            "whole" => {
+                self.whole.is_wanted = true;
+                self.whole.start(&self.world.sim).await?;
+            }
+            "without" => {
+                let service = match words.rest {
+                    "compute" => Service::Compute,
+                    _ => Service::LoadBalancer,
+                };
+                self.world = World::over(world::builder().without(service).build());
+            }
+            "regions" => {
+                let regions = words.rest.split_whitespace();
+                self.world = World::over(world::builder().regions(regions).build());
+            }
+            "password" => self.world = World::over(world::builder().user("demo", words.rest).build()),
+            "wide" => {
+                let range = words.rest.parse().map_err(|_| "no range")?;
+                self.world = World::over(world::builder().private_range(range).build());
+            }
             "cluster-name" => words.rest.clone_into(&mut self.world.cluster_name),
             "dual-stack" => {
                 let range = "fd00:10::/64".parse().unwrap();

@@ -4,10 +4,13 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::{CloudProvider, Node};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
 use bowline_kit::{Interruption, Run, Services};
+use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::{Double, Entry};
 use serde_json::{Value, json};
 
@@ -26,6 +29,7 @@ struct Lab {
     world: World,
     /// What the last run of the sweeper told and asked for.
     swept: Value,
+    nodes: Vec<Arc<Node>>,
 }
 
 impl Lab {
@@ -33,6 +37,7 @@ impl Lab {
         Self {
             world,
             swept: Value::Null,
+            nodes: Vec::new(),
         }
     }
 
@@ -73,6 +78,19 @@ impl ScenarioCloud for Lab {
         format!("phoenixnap.com/{name}")
     }
 
+    fn nodes(&mut self) -> Option<&mut Vec<Arc<Node>>> {
+        Some(&mut self.nodes)
+    }
+
+    /// A Node with a server of its name.
+    fn add_node(&mut self, name: &str) {
+        let id = self.world.sim.add_server(ServerSpec::new(name));
+        self.nodes.push(Arc::new(Node {
+            provider_id: Some(format!("phoenixnap://{id}").into()),
+            ..Node::named(name)
+        }));
+    }
+
     fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
         let sim = &self.world.sim;
         Ok(match kind {
@@ -92,13 +110,19 @@ impl ScenarioCloud for Lab {
         Ok(match kind {
             "block" => sim.remove_block(id),
             "network" => sim.remove_network(id),
+            "server" => sim.remove_server(id),
             "tag" => sim.remove_tag(id),
             other => return Err(format!("no {other} can be removed")),
         })
     }
 
-    async fn restart(&mut self) {
+    async fn start(&mut self) -> Result<(), Complaint> {
         self.world.restart();
+        Ok(())
+    }
+
+    fn provider(&self) -> Option<&dyn CloudProvider> {
+        Some(&self.world.cloud)
     }
 
     async fn reconcile(&self, key: &str, interruption: Interruption, _at_once: bool) -> Run {
