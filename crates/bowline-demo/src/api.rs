@@ -46,11 +46,13 @@ impl Patch {
 }
 
 /// Why a request failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     /// The server answered, in these words.
+    #[error("{message} ({})", status.as_u16())]
     Answered { status: StatusCode, message: String },
     /// The server did not answer.
+    #[error("no answer from the API server: {0}")]
     Unreachable(String),
 }
 
@@ -64,17 +66,6 @@ impl ApiError {
         Self::Unreachable(error.to_string())
     }
 }
-
-impl fmt::Display for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Answered { status, message } => write!(f, "{message} ({})", status.as_u16()),
-            Self::Unreachable(reason) => write!(f, "no answer from the API server: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for ApiError {}
 
 /// An API server that can be asked. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -127,12 +118,7 @@ impl Api {
     ) -> Result<Value, ApiError> {
         let exchange = async {
             let (response, _connection) = self.send(method, path, content).await?;
-            let body = response
-                .into_body()
-                .collect()
-                .await
-                .map_err(ApiError::unreachable)?;
-            serde_json::from_slice(&body.to_bytes()).map_err(ApiError::unreachable)
+            serde_json::from_slice(&whole(response).await?).map_err(ApiError::unreachable)
         };
         tokio::time::timeout(TIMEOUT, exchange)
             .await
@@ -168,16 +154,14 @@ impl Api {
             return Ok((response, connection));
         }
         let status = response.status();
-        let body = response
-            .into_body()
-            .collect()
-            .await
-            .map_err(ApiError::unreachable)?;
-        Err(ApiError::Answered {
-            status,
-            message: message(&body.to_bytes()),
-        })
+        let message = message(&whole(response).await?);
+        Err(ApiError::Answered { status, message })
     }
+}
+
+async fn whole(response: Response<Incoming>) -> Result<Bytes, ApiError> {
+    let body = response.into_body().collect().await;
+    Ok(body.map_err(ApiError::unreachable)?.to_bytes())
 }
 
 /// The message of a `Status`, else whatever was said.

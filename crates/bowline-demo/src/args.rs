@@ -66,64 +66,59 @@ fn text(matches: &ArgMatches, name: &str) -> String {
 }
 
 fn command() -> Command {
+    let clouds = PossibleValuesParser::new(cloud::NAMES);
+    let first = cloud::NAMES.first().copied().unwrap_or_default();
     Command::new("demo")
         .about(
             "Runs a cluster and a cloud in one process and shows what the cloud controller manager does. \
              Ctrl-C ends it and leaves nothing behind.",
         )
-        .arg(
-            Arg::new("once")
-                .long("once")
-                .action(ArgAction::SetTrue)
-                .help("Run a fixed story, check each point of it, and exit with 0 if all hold, else with 1"),
-        )
-        .arg(
-            Arg::new("cloud")
-                .long("cloud")
-                .value_name("NAME")
-                .value_parser(PossibleValuesParser::new(cloud::NAMES))
-                .default_value(cloud::NAMES.first().copied().unwrap_or_default())
-                .help("The simulated cloud"),
-        )
-        .arg(
-            Arg::new("control-plane")
-                .long("control-plane")
-                .value_name("KIND")
-                .value_parser(["embedded", "real"])
-                .default_value("embedded")
-                .help(
-                    "The API server: in this process, or kube-apiserver and etcd (needs Go the first time)",
-                ),
-        )
-        .arg(
-            Arg::new("seed")
-                .long("seed")
-                .value_name("NUMBER")
-                .value_parser(value_parser!(u64))
-                .default_value("0")
-                .help("Where ids come from: the same seed gives the same ids"),
-        )
-        .arg(
-            Arg::new("listen")
-                .long("listen")
-                .value_name("ADDRESS:PORT")
-                .value_parser(value_parser!(SocketAddr))
-                .default_value("127.0.0.1:0")
-                .help("Where the embedded API server listens; port 0 takes a free one"),
-        )
-        .arg(
-            Arg::new("open")
-                .long("open")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("once")
-                .help("Open the demo's page in a browser; its address is printed in any case"),
-        )
-        .arg(
-            Arg::new("logs")
-                .long("logs")
-                .action(ArgAction::SetTrue)
-                .help("Show the manager's log on stderr"),
-        )
+        .args([
+            switch(
+                "once",
+                "Run a fixed story, check each point of it, and exit with 0 if all hold, else with 1",
+            ),
+            value("cloud", "NAME", first, "The simulated cloud").value_parser(clouds),
+            value(
+                "control-plane",
+                "KIND",
+                "embedded",
+                "The API server: in this process, or kube-apiserver and etcd (needs Go the first time)",
+            )
+            .value_parser(["embedded", "real"]),
+            value(
+                "seed",
+                "NUMBER",
+                "0",
+                "Where ids come from: the same seed gives the same ids",
+            )
+            .value_parser(value_parser!(u64)),
+            value(
+                "listen",
+                "ADDRESS:PORT",
+                "127.0.0.1:0",
+                "Where the embedded API server listens; port 0 takes a free one",
+            )
+            .value_parser(value_parser!(SocketAddr)),
+            switch(
+                "open",
+                "Open the demo's page in a browser; its address is printed in any case",
+            )
+            .conflicts_with("once"),
+            switch("logs", "Show the manager's log on stderr"),
+        ])
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+fn value(name: &'static str, what: &'static str, default: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(what)
+        .default_value(default)
+        .help(help)
 }
 
 #[cfg(test)]

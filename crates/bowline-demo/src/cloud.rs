@@ -249,6 +249,19 @@ macro_rules! on_its_simulator {
 }
 use on_its_simulator;
 
+/// A change, with what tells it from another in brackets.
+fn worded(what: &str, details: &str) -> String {
+    match details {
+        "" => what.to_owned(),
+        _ => format!("{what} ({details})"),
+    }
+}
+
+/// As much of an ID as tells it from another.
+fn short(id: &str) -> String {
+    id.chars().take(8).collect()
+}
+
 /// Starts the cloud of this name, with its instances. The same seed gives the same ids.
 pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud>> {
     match name {

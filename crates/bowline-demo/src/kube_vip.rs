@@ -158,23 +158,17 @@ impl Wish {
     /// Writes into the Service who announces it, and where it can be reached, as far as it does not say so.
     async fn publish(&self, api: &Api, instance: &str, narrator: &Narrator) -> Result<(), ApiError> {
         if self.host.as_deref() != Some(instance) {
-            let annotations = json!({ HOST: instance });
-            let patch = json!({ "metadata": { "annotations": annotations } });
+            let patch = json!({ "metadata": { "annotations": { HOST: instance } } });
             api.patch(&self.path, Patch::Merge, &patch).await?;
-            narrator.tell(format!(
-                "vip     service {} is annotated {HOST}={instance}",
-                self.name
-            ));
+            let name = &self.name;
+            narrator.tell(format!("vip     service {name} is annotated {HOST}={instance}"));
         }
         if !self.is_shown() {
             let patch = json!({ "status": { "loadBalancer": { "ingress": [self.entry()] } } });
             api.patch(&format!("{}/status", self.path), Patch::Merge, &patch)
                 .await?;
-            narrator.tell(format!(
-                "vip     service {} has the status entry {}",
-                self.name,
-                self.entry()
-            ));
+            let (name, entry) = (&self.name, self.entry());
+            narrator.tell(format!("vip     service {name} has the status entry {entry}"));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::api::{Api, Change, follow};
 use crate::cloud::{Cloud, Listener, Words};
 use crate::narrative::Narrator;
+use crate::service::list;
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
@@ -31,14 +32,10 @@ pub(crate) async fn run(api: Api, cloud: Arc<dyn Cloud>, narrator: Narrator) {
         tell(service(&change, &words));
     });
     let events = follow(api, "/api/v1/events", |change: Change<'_>| {
-        tell(
-            change
-                .new
-                .filter(|new| is_news(new))
-                .map(event)
-                .into_iter()
-                .collect(),
-        );
+        let news = change
+            .new
+            .filter(|new| new["involvedObject"]["name"] != API_SERVER);
+        tell(news.map(event).into_iter().collect());
     });
     futures::join!(nodes, services, events, changes(&*cloud, &narrator));
 }
@@ -70,10 +67,7 @@ fn node(change: &Change<'_>) -> Vec<String> {
 
 fn identity(node: &Value) -> String {
     let label = |name: &str| node["metadata"]["labels"][name].as_str();
-    let addresses = node["status"]["addresses"].as_array().map(Vec::as_slice);
-    let addresses: Vec<_> = addresses
-        .unwrap_or_default()
-        .iter()
+    let addresses: Vec<_> = list(&node["status"]["addresses"])
         .filter(|address| address["type"] != "Hostname")
         .filter_map(|address| address["address"].as_str())
         .collect();
@@ -127,9 +121,7 @@ fn service(change: &Change<'_>, words: &Words) -> Vec<String> {
 
 fn asks_for(service: &Value) -> String {
     let spec = &service["spec"];
-    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let ports: Vec<_> = ports
-        .iter()
+    let ports: Vec<_> = list(&spec["ports"])
         .map(|port| format!("{} at node port {}", port["port"], port["nodePort"]))
         .collect();
     format!(
@@ -141,17 +133,10 @@ fn asks_for(service: &Value) -> String {
 
 /// The addresses in a Service's status.
 pub(crate) fn addresses(service: &Value) -> Vec<String> {
-    let ingress = service["status"]["loadBalancer"]["ingress"].as_array();
-    let ingress = ingress.map(Vec::as_slice).unwrap_or_default();
-    ingress
-        .iter()
+    list(&service["status"]["loadBalancer"]["ingress"])
         .filter_map(|entry| entry["ip"].as_str().or(entry["hostname"].as_str()))
         .map(str::to_owned)
         .collect()
-}
-
-fn is_news(event: &Value) -> bool {
-    event["involvedObject"]["name"] != API_SERVER
 }
 
 fn event(event: &Value) -> String {
@@ -185,11 +170,8 @@ async fn changes(cloud: &dyn Cloud, narrator: &Narrator) {
         if !waiting.is_empty() {
             for entry in cloud.journal().filter(|entry| waiting.contains(&entry.seq)) {
                 if let Some(outcome) = entry.outcome {
-                    narrator.tell(format!(
-                        "cloud   {}{}",
-                        cloud.describe(&entry),
-                        failed(&entry, outcome)
-                    ));
+                    let failed = failed(&entry, outcome);
+                    narrator.tell(format!("cloud   {}{failed}", cloud.describe(&entry)));
                     waiting.retain(|seq| *seq != entry.seq);
                 }
             }
@@ -226,8 +208,7 @@ fn name(object: &Value) -> &str {
 
 /// Whether a Node has a taint with this key.
 pub(crate) fn has_taint(node: &Value, key: &str) -> bool {
-    let taints = node["spec"]["taints"].as_array();
-    taints.is_some_and(|taints| taints.iter().any(|taint| taint["key"] == key))
+    list(&node["spec"]["taints"]).any(|taint| taint["key"] == key)
 }
 
 /// Whether a Node still waits for its cloud.
@@ -242,9 +223,8 @@ pub(crate) fn is_shut_down(node: &Value) -> bool {
 
 /// The status of a Node's condition `Ready`; empty without it.
 pub(crate) fn ready(node: &Value) -> &str {
-    let conditions = node["status"]["conditions"].as_array();
-    conditions
-        .and_then(|all| all.iter().find(|one| one["type"] == "Ready"))
+    list(&node["status"]["conditions"])
+        .find(|one| one["type"] == "Ready")
         .and_then(|one| one["status"].as_str())
         .unwrap_or_default()
 }

@@ -15,9 +15,7 @@ pub(crate) struct Port {
 
 /// The ports that have a node port and a transport that can be played here, which SCTP is not.
 pub(crate) fn ports(service: &Value) -> Vec<Port> {
-    let ports = service["spec"]["ports"].as_array().map(Vec::as_slice);
-    let ports = ports.unwrap_or_default().iter();
-    ports
+    list(&service["spec"]["ports"])
         .filter_map(|port| {
             Some(Port {
                 transport: match port["protocol"].as_str() {
@@ -30,6 +28,11 @@ pub(crate) fn ports(service: &Value) -> Vec<Port> {
             })
         })
         .collect()
+}
+
+/// The items of a list; none where there is none.
+pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
 /// A port number; `None` where there is none, or zero in its place.

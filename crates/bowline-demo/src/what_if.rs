@@ -102,14 +102,8 @@ async fn serve(listener: TcpListener, view: View) {
 impl View {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
         if request.method() != Method::GET {
-            let refusal = json!({
-                "kind": "Status",
-                "apiVersion": "v1",
-                "status": "Failure",
-                "message": "this view is read-only",
-                "reason": "MethodNotAllowed",
-                "code": 405,
-            });
+            let mut refusal = failure("this view is read-only", 405);
+            refusal["reason"] = json!("MethodNotAllowed");
             return Ok(reply(StatusCode::METHOD_NOT_ALLOWED, &refusal));
         }
         Ok(match self.api.read(&unpaged(request.uri())).await {
@@ -117,10 +111,8 @@ impl View {
                 if self.pretend(&mut object) {
                     reply(StatusCode::OK, &object)
                 } else {
-                    reply(
-                        StatusCode::NOT_FOUND,
-                        &failure("it is not there in this view", 404),
-                    )
+                    let gone = failure("it is not there in this view", 404);
+                    reply(StatusCode::NOT_FOUND, &gone)
                 }
             }
             Err(ApiError::Answered { status, message }) => reply(status, &failure(&message, status.as_u16())),

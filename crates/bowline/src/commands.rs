@@ -118,6 +118,14 @@ pub fn print(text: &str) -> u8 {
     }
 }
 
+/// Prints what a command has found; gives the exit status that it comes with.
+fn show(text: &str, status: u8) -> u8 {
+    match print(text) {
+        exit::SUCCESS => status,
+        failure => failure,
+    }
+}
+
 /// Says on stderr what is wrong with the command line.
 pub fn complain(errors: &[String], usage: &str) -> u8 {
     let mut text = String::new();

@@ -90,18 +90,20 @@ impl Shown {
         for reason in &remarks {
             tracing::warn!(reason, "Something in the configuration needs a look");
         }
-        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_force = shown.get_or_insert_default();
-        in_force.settings.extend(settings);
-        in_force.remarks.extend(remarks);
+        self.change(|in_force| {
+            in_force.settings.extend(settings);
+            in_force.remarks.extend(remarks);
+        });
     }
 
     fn refuse(&self, cloud: &str, error: &dyn Error) {
+        let (cloud, why) = (cloud.to_owned(), error.to_string());
+        self.change(|in_force| in_force.refused.push(Refused { cloud, why }));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut InForce)) {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.get_or_insert_default().refused.push(Refused {
-            cloud: cloud.to_owned(),
-            why: error.to_string(),
-        });
+        change(shown.get_or_insert_default());
     }
 
     /// The configuration; `None` if it cannot be used.
@@ -177,13 +179,20 @@ enum Constructor {
 }
 
 /// Why there is no provider. The texts are what the framework's own managers end with.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// `external`, which stands for "not here" in the flags of other components.
+    #[error("Cloud provider is nil: {:?} names no cloud; built in: {}", NOT_HERE, known())]
     Nil,
     /// No provider of this name is built in.
+    #[error(
+        "Cloud provider could not be initialized: unknown cloud provider {0:?}; built in: {known}{meant}",
+        known = known(),
+        meant = near(.0).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+    )]
     Unknown(String),
     /// The provider's file cannot be read.
+    #[error("Couldn't open cloud provider configuration {path}: {source}; {named_by} names this file")]
     Config {
         /// The path.
         path: String,
@@ -193,6 +202,7 @@ pub enum ProviderError {
         source: std::io::Error,
     },
     /// The provider cannot be built.
+    #[error("Cloud provider could not be initialized: could not init cloud provider {name:?}: {source}")]
     Init {
         /// The provider's name.
         name: String,
@@ -200,59 +210,21 @@ pub enum ProviderError {
         source: Cause,
     },
     /// The command line names none, and no deployed manager tells which one.
+    #[error(
+        "no cloud is named, and not one deployed manager tells which: --cloud-provider says it, one of {}",
+        known()
+    )]
     Unsaid,
     /// The provider does not mark what belongs to a cluster, and that was not allowed.
+    #[error(
+        "Cloud provider could not be initialized: no ClusterID found: cloud provider {0:?} does not mark what belongs to a \
+         cluster; --allow-untagged-cloud runs it all the same"
+    )]
     NoClusterId(String),
 }
 
-impl std::fmt::Display for ProviderError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const FAILED: &str = "Cloud provider could not be initialized";
-        let known = names().collect::<Vec<&str>>().join(", ");
-        match self {
-            Self::Nil => write!(
-                f,
-                "Cloud provider is nil: {NOT_HERE:?} names no cloud; built in: {known}"
-            ),
-            Self::Unknown(name) => {
-                write!(f, "{FAILED}: unknown cloud provider {name:?}; built in: {known}")?;
-                match near(name) {
-                    Some(near) => write!(f, "; did you mean {near:?}?"),
-                    None => Ok(()),
-                }
-            }
-            Self::Unsaid => write!(
-                f,
-                "no cloud is named, and not one deployed manager tells which: --cloud-provider says it, one of {known}"
-            ),
-            Self::Config {
-                path,
-                named_by,
-                source,
-            } => write!(
-                f,
-                "Couldn't open cloud provider configuration {path}: {source}; {named_by} names this file"
-            ),
-            Self::Init { name, source } => {
-                write!(f, "{FAILED}: could not init cloud provider {name:?}: {source}")
-            }
-            Self::NoClusterId(name) => write!(
-                f,
-                "{FAILED}: no ClusterID found: cloud provider {name:?} does not mark what belongs to a cluster; \
-                 --allow-untagged-cloud runs it all the same"
-            ),
-        }
-    }
-}
-
-impl Error for ProviderError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Config { source, .. } => Some(source),
-            Self::Init { source, .. } => Some(&**source),
-            Self::Nil | Self::Unknown(_) | Self::Unsaid | Self::NoClusterId(_) => None,
-        }
-    }
+fn known() -> String {
+    names().collect::<Vec<&str>>().join(", ")
 }
 
 // guide: registry

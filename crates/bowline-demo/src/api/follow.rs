@@ -8,6 +8,7 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 
 use super::{Api, ApiError};
+use crate::service;
 
 /// Between an end of a watch and the next list.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -104,8 +105,8 @@ struct Known(BTreeMap<String, Value>);
 impl Known {
     /// The differences between what is known and a list.
     fn reset(&self, list: &Value) -> Vec<(String, Option<Value>)> {
-        let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let found: BTreeMap<String, &Value> = items.iter().map(|object| (key(object), object)).collect();
+        let items = service::list(&list["items"]);
+        let found: BTreeMap<String, &Value> = items.map(|object| (key(object), object)).collect();
         let gone = self.0.keys().filter(|key| !found.contains_key(*key));
         let gone = gone.map(|key| (key.clone(), None));
         let there = found

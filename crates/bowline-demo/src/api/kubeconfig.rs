@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::Value;
 
 use super::Endpoint;
+use crate::service;
 
 /// The endpoint of the current context.
 pub(super) fn endpoint(text: &str) -> anyhow::Result<Endpoint> {
@@ -18,18 +19,11 @@ pub(super) fn endpoint(text: &str) -> anyhow::Result<Endpoint> {
         .as_str()
         .context("the kubeconfig has no current context")?;
     let context = named(&config, "contexts", "context", current)?;
-    let cluster = named(
-        &config,
-        "clusters",
-        "cluster",
-        context["cluster"].as_str().unwrap_or_default(),
-    )?;
-    let user = named(
-        &config,
-        "users",
-        "user",
-        context["user"].as_str().unwrap_or_default(),
-    )?;
+    let of_context = |list, field| {
+        let name = context[field].as_str().unwrap_or_default();
+        named(&config, list, field, name)
+    };
+    let (cluster, user) = (of_context("clusters", "cluster")?, of_context("users", "user")?);
     let server = cluster["server"].as_str().context("the cluster has no server")?;
     if let Some(authority) = server.strip_prefix("http://") {
         return Ok(Endpoint::plain(authority.trim_end_matches('/')));
@@ -44,9 +38,7 @@ pub(super) fn endpoint(text: &str) -> anyhow::Result<Endpoint> {
 }
 
 fn named<'a>(config: &'a Value, list: &str, field: &str, name: &str) -> anyhow::Result<&'a Value> {
-    let entries = config[list].as_array().map(Vec::as_slice).unwrap_or_default();
-    entries
-        .iter()
+    service::list(&config[list])
         .find(|entry| entry["name"] == name)
         .map(|entry| &entry[field])
         .with_context(|| format!("the kubeconfig has no {field} `{name}`"))

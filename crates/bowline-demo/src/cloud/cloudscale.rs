@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator};
+use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator, short, worded};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
@@ -202,14 +202,10 @@ fn describe(change: &Entry) -> String {
             body.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
         }
         Some(Value::Object(body)) => detail(body),
-        _ if change.method == Method::DELETE => last.chars().take(8).collect(),
+        _ if change.method == Method::DELETE => short(last),
         _ => String::new(),
     };
-    if details.is_empty() {
-        format!("{verb} {noun}")
-    } else {
-        format!("{verb} {noun} ({details})")
-    }
+    worded(&format!("{verb} {noun}"), &details)
 }
 
 /// What tells one from another: its name, else its type.

@@ -9,9 +9,8 @@ use bowline_cloudstack_sim::model::RuleState;
 use bowline_cloudstack_sim::{Behaviour, CloudstackSim, Operation, VmSpec};
 use serde_json::Value;
 
-use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator};
+use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, hints, on_its_simulator, short, worded};
 use crate::loopback::Block;
 
 /// The zone, which is the region as well.
@@ -154,67 +153,35 @@ impl Cloud for CloudStack {
     }
 
     fn own_hints(&self, instance: &str) -> Vec<Hint> {
-        let url = self.url();
-        let mut hints = vec![Hint {
-            what: "See the public IP address and the rules on it".to_owned(),
-            command: format!("curl {url}/_sim/snapshot"),
-        }];
-        if let Some(vm) = self.sim.vm_named(instance) {
-            let path = format!("{url}/_sim/virtual-machines/{}", vm.id);
-            let commands = Commands::by_hand(&path, "state", "Stopped", "Running");
-            hints.extend(hints::of_instance(instance, "", commands));
-        }
-        hints
+        let path = self
+            .sim
+            .vm_named(instance)
+            .map(|it| format!("virtual-machines/{}", it.id));
+        let look = "See the public IP address and the rules on it";
+        hints::by_hand(
+            &self.url(),
+            look,
+            instance,
+            "",
+            path,
+            ["state", "Stopped", "Running"],
+        )
     }
 }
 
 /// What a command does, and what tells one such change from another.
+#[rustfmt::skip]
 const COMMANDS: &[(Operation, &str, &[&str])] = &[
-    (
-        Operation::AssociateIpAddress,
-        "acquire public IP address",
-        &["ipaddress"],
-    ),
-    (
-        Operation::DisassociateIpAddress,
-        "give public IP address back",
-        &["id"],
-    ),
-    (
-        Operation::CreateLoadBalancerRule,
-        "create load balancer rule",
-        &["name"],
-    ),
-    (
-        Operation::UpdateLoadBalancerRule,
-        "change load balancer rule",
-        &["id"],
-    ),
-    (
-        Operation::DeleteLoadBalancerRule,
-        "delete load balancer rule",
-        &["id"],
-    ),
-    (
-        Operation::AssignToLoadBalancerRule,
-        "add members to load balancer rule",
-        &["id"],
-    ),
-    (
-        Operation::RemoveFromLoadBalancerRule,
-        "take members out of load balancer rule",
-        &["id"],
-    ),
-    (
-        Operation::CreateFirewallRule,
-        "open firewall",
-        &["protocol", "startport", "cidrlist"],
-    ),
+    (Operation::AssociateIpAddress, "acquire public IP address", &["ipaddress"]),
+    (Operation::DisassociateIpAddress, "give public IP address back", &["id"]),
+    (Operation::CreateLoadBalancerRule, "create load balancer rule", &["name"]),
+    (Operation::UpdateLoadBalancerRule, "change load balancer rule", &["id"]),
+    (Operation::DeleteLoadBalancerRule, "delete load balancer rule", &["id"]),
+    (Operation::AssignToLoadBalancerRule, "add members to load balancer rule", &["id"]),
+    (Operation::RemoveFromLoadBalancerRule, "take members out of load balancer rule", &["id"]),
+    (Operation::CreateFirewallRule, "open firewall", &["protocol", "startport", "cidrlist"]),
     (Operation::DeleteFirewallRule, "close firewall", &["id"]),
 ];
-
-/// The longest detail, in characters: enough to tell one ID from another.
-const SHORT: usize = 8;
 
 fn describe(change: &Entry) -> String {
     let known = COMMANDS
@@ -227,16 +194,12 @@ fn describe(change: &Entry) -> String {
         let body = change.body.as_ref()?;
         let text = body.get(*field).and_then(Value::as_str)?;
         Some(match *field {
-            "id" => text.chars().take(SHORT).collect(),
+            "id" => short(text),
             _ => text.to_owned(),
         })
     };
     let details: Vec<String> = fields.iter().filter_map(value).collect();
-    if details.is_empty() {
-        (*what).to_owned()
-    } else {
-        format!("{what} ({})", details.join(" "))
-    }
+    worded(what, &details.join(" "))
 }
 
 #[cfg(test)]

@@ -9,32 +9,43 @@ pub(super) struct Commands {
     pub(super) delete: String,
 }
 
-impl Commands {
-    /// By the simulator's admin path of the instance, and the field and its values that say whether it runs.
-    pub(super) fn by_hand(path: &str, field: &str, stopped: &str, running: &str) -> Self {
+/// Looking at a simulator, and what can be done to the instance at this admin path, by the field and its values that say
+/// whether it runs.
+pub(super) fn by_hand(
+    url: &str,
+    look: &str,
+    instance: &str,
+    besides: &str,
+    path: Option<String>,
+    [field, stopped, running]: [&str; 3],
+) -> Vec<Hint> {
+    let mut hints = vec![hint(look, format!("curl {url}/_sim/snapshot"))];
+    if let Some(path) = path {
+        let path = format!("{url}/_sim/{path}");
         let put = |state: &str| format!("curl -X PUT -d '{{\"{field}\": \"{state}\"}}' {path}");
-        Self {
+        let commands = Commands {
             stop: put(stopped),
             start: put(running),
             delete: format!("curl -X DELETE {path}"),
-        }
+        };
+        hints.extend(of_instance(instance, besides, commands));
     }
+    hints
 }
 
 /// Stopping an instance, starting it and deleting it. `besides` is what else a stop leads to.
 pub(super) fn of_instance(instance: &str, besides: &str, commands: Commands) -> [Hint; 3] {
-    let hint = |what: String, command| Hint { what, command };
+    let stop = format!("Stop a server: {instance} is tainted, not deleted{besides}");
     [
-        hint(
-            format!("Stop a server: {instance} is tainted, not deleted{besides}"),
-            commands.stop,
-        ),
-        hint("Start it again".to_owned(), commands.start),
-        hint(
-            "Delete it: the Node goes after two proofs".to_owned(),
-            commands.delete,
-        ),
+        hint(&stop, commands.stop),
+        hint("Start it again", commands.start),
+        hint("Delete it: the Node goes after two proofs", commands.delete),
     ]
+}
+
+fn hint(what: &str, command: String) -> Hint {
+    let what = what.to_owned();
+    Hint { what, command }
 }
 
 /// Breaking the API at this URL, and mending it.
@@ -43,8 +54,10 @@ pub(super) fn of_api(url: &str) -> [Hint; 2] {
         (true, "Break the cloud's API, then change the Service"),
         (false, "Mend it"),
     ]
-    .map(|(is_out, what)| Hint {
-        what: what.to_owned(),
-        command: format!("curl -X PUT -d '{{\"maintenance\": {is_out}}}' {url}/_sim/behaviour"),
+    .map(|(is_out, what)| {
+        hint(
+            what,
+            format!("curl -X PUT -d '{{\"maintenance\": {is_out}}}' {url}/_sim/behaviour"),
+        )
     })
 }

@@ -10,9 +10,8 @@ use bowline_openstack_sim::{Behaviour, OpenstackSim, ServerSpec};
 use http::Method;
 use serde_json::Value;
 
-use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, on_its_simulator};
+use super::{Cloud, Hint, INSTANCES, Served, Thing, Tone, hints, on_its_simulator, short, worded};
 use crate::loopback::Block;
 
 /// The user, the password and the project. Not a secret: they open nothing else.
@@ -199,17 +198,19 @@ impl Cloud for OpenStack {
     }
 
     fn own_hints(&self, instance: &str) -> Vec<Hint> {
-        let url = self.url();
-        let mut hints = vec![Hint {
-            what: "See the load balancer with its parts, its floating IP, and the routes".to_owned(),
-            command: format!("curl {url}/_sim/snapshot"),
-        }];
-        if let Some(server) = self.sim.server_named(instance) {
-            let path = format!("{url}/_sim/servers/{}", server.id);
-            let commands = Commands::by_hand(&path, "status", "SHUTOFF", "ACTIVE");
-            hints.extend(hints::of_instance(instance, "", commands));
-        }
-        hints
+        let path = self
+            .sim
+            .server_named(instance)
+            .map(|it| format!("servers/{}", it.id));
+        let look = "See the load balancer with its parts, its floating IP, and the routes";
+        hints::by_hand(
+            &self.url(),
+            look,
+            instance,
+            "",
+            path,
+            ["status", "SHUTOFF", "ACTIVE"],
+        )
     }
 }
 
@@ -226,9 +227,6 @@ const NOUNS: &[(&str, &str, &str)] = &[
     ("security-group-rules", "security group rule", ""),
     ("tags", "tag", ""),
 ];
-
-/// The longest detail, in characters: enough to tell one ID from another.
-const SHORT: usize = 8;
 
 /// `octavia.pools.create` in words.
 fn describe(change: &Entry) -> String {
@@ -253,10 +251,7 @@ fn describe(change: &Entry) -> String {
     let named = object.and_then(|it| it.get(field)).and_then(Value::as_str);
     let detail = match (named, &change.method) {
         (Some(name), _) => name.to_owned(),
-        (None, &Method::DELETE) => {
-            let last = change.path.rsplit('/').next().unwrap_or_default();
-            last.chars().take(SHORT).collect()
-        }
+        (None, &Method::DELETE) => short(change.path.rsplit('/').next().unwrap_or_default()),
         (None, _) => match object {
             Some(Value::Object(fields)) if verb == "change" => {
                 fields.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
@@ -264,11 +259,7 @@ fn describe(change: &Entry) -> String {
             _ => String::new(),
         },
     };
-    if detail.is_empty() {
-        format!("{verb} {noun}")
-    } else {
-        format!("{verb} {noun} ({detail})")
-    }
+    worded(&format!("{verb} {noun}"), &detail)
 }
 
 #[cfg(test)]

@@ -12,9 +12,11 @@ use bowline_phoenixnap_sim::{
 use http::Method;
 use serde_json::{Value, json};
 
-use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Announcement, Announcer, Cloud, Hint, INSTANCES, Served, Thing, Tone, Words, on_its_simulator};
+use super::{
+    Announcement, Announcer, Cloud, Hint, INSTANCES, Served, Thing, Tone, Words, hints, on_its_simulator,
+    short,
+};
 use crate::loopback::Block;
 
 /// The credentials that the simulator accepts. Not a secret: they open nothing else.
@@ -182,28 +184,26 @@ impl Cloud for PhoenixNap {
     }
 
     fn own_hints(&self, instance: &str) -> Vec<Hint> {
-        let url = self.url();
-        let mut hints = vec![Hint {
-            what: "See what is paid for: IP blocks and their tags".to_owned(),
-            command: format!("curl {url}/_sim/snapshot"),
-        }];
-        if let Some(server) = self.sim.server_named(instance) {
-            let path = format!("{url}/_sim/servers/{}", server.id);
-            let commands = Commands::by_hand(&path, "status", "powered-off", "powered-on");
-            hints.extend(hints::of_instance(instance, ", and the address moves", commands));
-        }
-        hints
+        let path = self
+            .sim
+            .server_named(instance)
+            .map(|it| format!("servers/{}", it.id));
+        let look = "See what is paid for: IP blocks and their tags";
+        hints::by_hand(
+            &self.url(),
+            look,
+            instance,
+            ", and the address moves",
+            path,
+            ["status", "powered-off", "powered-on"],
+        )
     }
 }
 
 fn describe(change: &Entry) -> String {
     let body = |field: &str| change.body.as_ref().map_or(&Value::Null, |body| &body[field]);
     let text = |field: &str| body(field).as_str().unwrap_or("?").to_owned();
-    let short = |id: &str| id.chars().take(8).collect::<String>();
-    let segment = |from_the_end: usize| {
-        let segment = change.path.rsplit('/').nth(from_the_end);
-        short(segment.unwrap_or_default())
-    };
+    let segment = |from_the_end| short(change.path.rsplit('/').nth(from_the_end).unwrap_or_default());
     let is = |operation: Operation| change.operation == operation.name();
     if is(Operation::CreateTag) {
         format!("create tag name ({})", text("name"))

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::reporter;
-use crate::service;
+use crate::service::{self, list};
 
 /// A Node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -77,7 +77,7 @@ impl Service {
         let (metadata, spec) = (&service["metadata"], &service["spec"]);
         let name = metadata["name"]
             .as_str()
-            .filter(|name| *name != reporter::API_SERVER)?;
+            .filter(|it| *it != reporter::API_SERVER)?;
         let ports = list(&spec["ports"]).filter_map(|port| {
             Some(Port {
                 name: port["name"].as_str().unwrap_or_default().to_owned(),
@@ -137,10 +137,6 @@ impl Event {
         ];
         ENDS.contains(&self.reason.as_str())
     }
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! What the buttons do: each thing that a reader could do with a command of the tour, and the plan for it first.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,48 +39,36 @@ pub(super) enum Deed {
 impl Deed {
     /// The path of its button, behind `/do/`.
     pub(super) fn parse(path: &str) -> Option<Self> {
-        let server = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
-        Some(match path.split_once('/') {
-            Some(("stop-server", name)) => Self::StopServer(server(name)?),
-            Some(("start-server", name)) => Self::StartServer(server(name)?),
-            Some(("delete-server", name)) => Self::DeleteServer(server(name)?),
-            Some(_) => return None,
-            None => match path {
-                "break-api" => Self::BreakApi,
-                "mend-api" => Self::MendApi,
-                "add-port" => Self::AddPort,
-                "remove-port" => Self::RemovePort,
-                "delete-service" => Self::DeleteService,
-                "create-service" => Self::CreateService,
-                "kill-manager" => Self::KillManager,
-                _ => return None,
-            },
+        let (word, server) = match path.split_once('/') {
+            Some((_, "")) => return None,
+            Some((word, server)) => (word, Some(server.to_owned())),
+            None => (path, None),
+        };
+        Some(match (word, server) {
+            ("stop-server", Some(server)) => Self::StopServer(server),
+            ("start-server", Some(server)) => Self::StartServer(server),
+            ("delete-server", Some(server)) => Self::DeleteServer(server),
+            ("break-api", None) => Self::BreakApi,
+            ("mend-api", None) => Self::MendApi,
+            ("add-port", None) => Self::AddPort,
+            ("remove-port", None) => Self::RemovePort,
+            ("delete-service", None) => Self::DeleteService,
+            ("create-service", None) => Self::CreateService,
+            ("kill-manager", None) => Self::KillManager,
+            _ => return None,
         })
     }
 }
 
 /// Why something was not done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     /// There is no such thing any more, or it is as it would be.
+    #[error("{0}")]
     Pointless(String),
     /// The API server did not do it.
-    Api(ApiError),
-}
-
-impl From<ApiError> for Refusal {
-    fn from(error: ApiError) -> Self {
-        Self::Api(error)
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pointless(why) => f.write_str(why),
-            Self::Api(error) => write!(f, "the API server: {error}"),
-        }
-    }
+    #[error("the API server: {0}")]
+    Api(#[from] ApiError),
 }
 
 /// Whoever presses the buttons.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{anyhow, ensure};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cloud::Instance;
 use crate::reporter;
+use crate::service::list;
 use crate::stage::Stage;
 
 /// How long one point may take. The slowest, the deletion of a Node, takes about 11 s on a machine with nothing else
@@ -93,28 +94,20 @@ pub(super) fn node_is(node: &Value, expected: &Instance) -> anyhow::Result<()> {
         expected.provider_id
     );
     for (label, wanted) in [
-        (
-            "node.kubernetes.io/instance-type",
-            expected.instance_type.as_str(),
-        ),
+        ("node.kubernetes.io/instance-type", &*expected.instance_type),
         (
             "topology.kubernetes.io/zone",
             expected.zone.as_deref().unwrap_or_default(),
         ),
-        ("topology.kubernetes.io/region", expected.region.as_str()),
+        ("topology.kubernetes.io/region", &expected.region),
     ] {
         let found = node["metadata"]["labels"][label].as_str().unwrap_or_default();
         ensure!(found == wanted, "its label {label} is `{found}`, not `{wanted}`");
     }
-    let addresses = node["status"]["addresses"].as_array();
     for (kind, address) in &expected.addresses {
-        let is_there = addresses.is_some_and(|all| {
-            all.iter()
-                .any(|one| one["type"] == *kind && one["address"] == *address)
-        });
-        if !is_there {
-            bail!("it lacks {kind} {address}");
-        }
+        let mut addresses = list(&node["status"]["addresses"]);
+        let is_there = addresses.any(|one| one["type"] == *kind && one["address"] == *address);
+        ensure!(is_there, "it lacks {kind} {address}");
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::{announced, checks, routes};
 use crate::api::Patch;
 use crate::cloud::{INSTANCES, Instance};
 use crate::reporter;
+use crate::service::list;
 use crate::stage::Stage;
 use crate::visitor;
 use crate::web::{PATH, PORT, SERVICE};
@@ -185,10 +186,7 @@ async fn events_of(stage: &Stage, reason: &str) -> anyhow::Result<u64> {
 }
 
 fn count_events(events: &Value, reason: &str) -> u64 {
-    let events = events["items"].as_array().map(Vec::as_slice);
-    events
-        .unwrap_or_default()
-        .iter()
+    list(&events["items"])
         .filter(|event| event["reason"] == reason && event["involvedObject"]["name"] == SERVICE)
         .map(|event| event["count"].as_u64().unwrap_or(1))
         .sum()

@@ -197,7 +197,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
         provider,
         migration: (flags.switch("leader-elect") && flags.switch("enable-leader-migration")).then(|| {
             MigrationOptions {
-                config: path(flags, "leader-migration-config"),
+                config: flags.path("leader-migration-config"),
             }
         }),
         serving: serving::resolve(flags, &mut checks),
@@ -229,10 +229,10 @@ fn provider(flags: &Flags, several: Vec<clouds::CloudOptions>, checks: &mut Chec
     }
     ProviderOptions {
         name,
-        config: path(flags, "cloud-config").filter(|_| several.is_empty()),
+        config: flags.path("cloud-config").filter(|_| several.is_empty()),
         several,
         beside: None,
-        base_url: Some(flags.text("base-url")).filter(|text| !text.is_empty()),
+        base_url: flags.stated("base-url"),
         user_agents: flags.list("user-agent"),
         allows_untagged: flags.switch("allow-untagged-cloud"),
     }
@@ -247,12 +247,12 @@ fn kube(flags: &Flags, checks: &mut Checks<'_>) -> ApiServerOptions {
         burst: u32::try_from(checks.at_least("kube-api-burst", 1)).unwrap_or(u32::MAX),
     });
     ApiServerOptions {
-        kubeconfig: path(flags, "kubeconfig"),
+        kubeconfig: flags.path("kubeconfig"),
         kubeconfig_source: "--kubeconfig",
-        master: Some(flags.text("master")).filter(|text| !text.is_empty()),
+        master: flags.stated("master"),
         pace,
-        authentication: path(flags, "authentication-kubeconfig"),
-        authorization: path(flags, "authorization-kubeconfig"),
+        authentication: flags.path("authentication-kubeconfig"),
+        authorization: flags.path("authorization-kubeconfig"),
     }
 }
 
@@ -477,9 +477,3 @@ const ALPHA_LOGGING: [&str; 4] = [
 
 /// The buffer is taken as a whole at the start: more than this is a slip of the pen.
 const MAX_LOG_BUFFER: usize = 64 << 20;
-
-fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
-    Some(flags.text(name))
-        .filter(|text| !text.is_empty())
-        .map(PathBuf::from)
-}

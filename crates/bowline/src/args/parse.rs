@@ -4,6 +4,7 @@
 //! names, a boolean without a separate value, the last of several values, and the error texts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, StringValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -201,6 +202,16 @@ impl Flags {
         Ok(())
     }
 
+    /// A text that is not empty.
+    pub(super) fn stated(&self, name: &str) -> Option<String> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
+    /// A path; `None` for an empty one.
+    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.stated(name).map(PathBuf::from)
+    }
+
     /// The words that are no flags.
     pub(crate) fn objects(&self) -> &[String] {
         &self.objects
@@ -255,53 +266,27 @@ fn shown(value: &Value) -> String {
 }
 
 /// Reading one value. The names and kinds are those of the table; the tests resolve every one of them.
-macro_rules! reader {
-    ($(#[$doc:meta])* $name:ident, $variant:ident, $type:ty) => {
-        impl Flags {
-            $(#[$doc])*
+macro_rules! readers {
+    ($($name:ident: $variant:ident => $type:ty,)*) => {
+        impl Flags {$(
             pub(crate) fn $name(&self, name: &str) -> $type {
                 match self.values.get(name) {
                     Some(Value::$variant(value)) => value.clone(),
                     other => unreachable!("--{name} is asked for as {}, but it is {other:?}", stringify!($variant)),
                 }
             }
-        }
+        )*}
     };
 }
 
-reader!(
-    /// A text.
-    text, Text, String
-);
-reader!(
-    /// A switch.
-    switch, Bool, bool
-);
-reader!(
-    /// A whole number.
-    int, Int, i64
-);
-reader!(
-    /// A number.
-    float, Float, f64
-);
-reader!(
-    /// A duration.
-    duration, Duration, SignedDuration
-);
-reader!(
-    /// A list of texts.
-    list, List, Vec<String>
-);
-reader!(
-    /// A list of whole numbers.
-    ints, Ints, Vec<i64>
-);
-reader!(
-    /// An IP address.
-    ip, Ip, std::net::IpAddr
-);
-reader!(
-    /// Feature gates.
-    gates, Gates, Vec<(String, bool)>
-);
+readers! {
+    text: Text => String,
+    switch: Bool => bool,
+    int: Int => i64,
+    float: Float => f64,
+    duration: Duration => SignedDuration,
+    list: List => Vec<String>,
+    ints: Ints => Vec<i64>,
+    ip: Ip => std::net::IpAddr,
+    gates: Gates => Vec<(String, bool)>,
+}

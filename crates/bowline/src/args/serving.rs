@@ -1,7 +1,5 @@
 //! The secure port's flags: what is served with which certificates and which TLS, and who may read it.
 
-use std::path::PathBuf;
-
 use bowline_manager::config::{
     AccessConfig, CertificateSource, CipherSuites, FrontProxyConfig, FrontProxyHeaders, Groups, Lookup,
     NamedCertificate, ServingConfig, TlsConfig,
@@ -56,11 +54,11 @@ fn webhooks(flags: &Flags, checks: &mut Checks<'_>, port: u16) {
 fn certificate(flags: &Flags, checks: &mut Checks<'_>, prefix: &str) -> CertificateSource {
     let [certificate, key, directory] =
         ["tls-cert-file", "tls-private-key-file", "cert-dir"].map(|name| format!("{prefix}{name}"));
-    match (path(flags, &certificate), path(flags, &key)) {
+    match (flags.path(&certificate), flags.path(&key)) {
         (Some(certificate), Some(key)) => CertificateSource::Files { certificate, key },
-        (None, None) => {
-            path(flags, &directory).map_or(CertificateSource::Memory, CertificateSource::Directory)
-        }
+        (None, None) => flags
+            .path(&directory)
+            .map_or(CertificateSource::Memory, CertificateSource::Directory),
         _ => {
             checks.fault(format!("--{certificate} and --{key} must be given together"));
             CertificateSource::Memory
@@ -141,15 +139,11 @@ fn access(flags: &Flags, checks: &mut Checks<'_>) -> AccessConfig {
         token_ttl: checks.pause("authentication-token-webhook-cache-ttl"),
         granted_ttl: checks.pause("authorization-webhook-cache-authorized-ttl"),
         refused_ttl: checks.pause("authorization-webhook-cache-unauthorized-ttl"),
-        client_ca: path(flags, "client-ca-file"),
-        front_proxy: path(flags, "requestheader-client-ca-file").map(|ca| FrontProxyConfig { ca, headers }),
+        client_ca: flags.path("client-ca-file"),
+        front_proxy: flags
+            .path("requestheader-client-ca-file")
+            .map(|ca| FrontProxyConfig { ca, headers }),
         lookup,
         front_proxy_uids: features::is_on(&flags.gates("feature-gates"), "RemoteRequestHeaderUID"),
     }
-}
-
-fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
-    Some(flags.text(name))
-        .filter(|text| !text.is_empty())
-        .map(PathBuf::from)
 }

@@ -92,10 +92,7 @@ pub fn doctor(options: Options, doctor: &DoctorOptions, surroundings: Surroundin
         OutputForm::Text => terminal.dress(&render_short(&checks)),
         OutputForm::Json => render_json(&checks) + "\n",
     };
-    match super::print(&text) {
-        exit::SUCCESS => status(&checks),
-        failure => failure,
-    }
+    super::show(&text, status(&checks))
 }
 
 fn status(checks: &[Check]) -> u8 {

@@ -3,10 +3,10 @@
 use bowline_manager::doctor::{self, Manifests, Progress};
 use bowline_manager::why::{Why, render_json, render_text};
 
+use super::Surroundings;
 use super::doctor::{build, patient, status_of};
 use super::reading::{self, Reading};
 use super::terminal::Terminal;
-use super::{Surroundings, exit};
 use crate::args::{ExplainOptions, Options, OutputForm};
 
 /// Prints what is known of the objects; gives the exit status: 0 nothing is wrong with them, 1 one is in trouble or nothing could be
@@ -22,10 +22,7 @@ pub fn explain(options: Options, explain: &ExplainOptions, surroundings: Surroun
         OutputForm::Text => terminal.dress(&render_text(&whys)),
         OutputForm::Json => render_json(&whys) + "\n",
     };
-    match super::print(&text) {
-        exit::SUCCESS => status_of(whys.iter().map(Why::outcome)),
-        failure => failure,
-    }
+    super::show(&text, status_of(whys.iter().map(Why::outcome)))
 }
 
 async fn whys(

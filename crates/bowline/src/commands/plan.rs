@@ -20,25 +20,16 @@ use crate::providers;
 /// made or a person has to change something first.
 pub fn plan(options: Options, plan: &PlanOptions, surroundings: Surroundings) -> u8 {
     let terminal = Terminal::of_stdout(&surroundings.environment);
-    let reports = match reading::block_on(&options, plan.has_log, async || {
-        plan_reports(&options, plan, surroundings).await
-    }) {
+    let work = async || plan_reports(&options, plan, surroundings).await;
+    let reports = match reading::block_on(&options, plan.has_log, work).flatten() {
         Ok(reports) => reports,
         Err(error) => return super::complain(&[error], ""),
     };
-    match reports {
-        Ok(reports) => {
-            let text = match plan.output {
-                OutputForm::Text => terminal.dress(&render_text(&reports)),
-                OutputForm::Json => render_json(&reports) + "\n",
-            };
-            match super::print(&text) {
-                exit::SUCCESS => status(&reports),
-                failure => failure,
-            }
-        }
-        Err(error) => super::complain(&[error], ""),
-    }
+    let text = match plan.output {
+        OutputForm::Text => terminal.dress(&render_text(&reports)),
+        OutputForm::Json => render_json(&reports) + "\n",
+    };
+    super::show(&text, status(&reports))
 }
 
 /// The plans that [`plan`] prints.
@@ -111,14 +102,9 @@ async fn input(
     uid: Option<String>,
     holder: String,
 ) -> Result<PlanInput, String> {
-    let services = kube
-        .list_services()
-        .await
-        .map_err(|error| format!("reading Services: {error}"))?;
-    let nodes = kube
-        .list_nodes()
-        .await
-        .map_err(|error| format!("reading Nodes: {error}"))?;
+    let unread = |what| move |error| format!("reading {what}: {error}");
+    let services = kube.list_services().await.map_err(unread("Services"))?;
+    let nodes = kube.list_nodes().await.map_err(unread("Nodes"))?;
     let cluster = Arc::new(ClusterFacts {
         name: options.manager.cluster_name.clone(),
         uid,
@@ -137,18 +123,12 @@ async fn input(
 }
 
 fn status(reports: &[PlanReport]) -> u8 {
-    let is_failed = |report: &PlanReport| {
-        matches!(
-            report.outcome,
-            ReportedOutcome::Failed { .. } | ReportedOutcome::Refused { .. }
-        )
-    };
-    if reports.iter().any(is_failed) {
-        exit::FAILURE
-    } else if reports.iter().all(PlanReport::is_idle) {
-        exit::SUCCESS
-    } else {
-        exit::TO_DO
+    use ReportedOutcome::{Failed, Refused};
+    let is_failed = |report: &PlanReport| matches!(report.outcome, Failed { .. } | Refused { .. });
+    match reports.iter().any(is_failed) {
+        true => exit::FAILURE,
+        false if reports.iter().all(PlanReport::is_idle) => exit::SUCCESS,
+        false => exit::TO_DO,
     }
 }
 

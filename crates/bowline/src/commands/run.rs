@@ -1,6 +1,7 @@
 //! `cloud-controller-manager`: run the manager until it is told to stop.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bowline_cloud_http::CancellationToken;
@@ -27,8 +28,11 @@ struct Fatal {
     code: u8,
 }
 
-fn fatal(code: u8) -> impl Fn(String) -> Fatal {
-    move |text| Fatal { text, code }
+fn fatal<E: ToString>(code: u8) -> impl Fn(E) -> Fatal {
+    move |error| Fatal {
+        text: error.to_string(),
+        code,
+    }
 }
 
 /// Runs the manager; gives the exit status.
@@ -50,25 +54,18 @@ pub fn run(options: Options, surroundings: Surroundings) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            return die(&Fatal {
-                text: format!("could not start the runtime: {error}"),
-                code: exit::FATAL,
-            });
+            return die(&fatal(exit::FATAL)(format!(
+                "could not start the runtime: {error}"
+            )));
         }
     };
     let manager = async {
-        match Signals::listen() {
-            Ok(signals) => {
-                until_signalled(signals, |stop| {
-                    start(options, surroundings, stop, Some(verbosity))
-                })
-                .await
-            }
-            Err(error) => Err(Fatal {
-                text: format!("could not listen to signals: {error}"),
-                code: exit::FATAL,
-            }),
-        }
+        let signals = Signals::listen().map_err(|error| format!("could not listen to signals: {error}"));
+        let signals = signals.map_err(fatal(exit::FATAL))?;
+        until_signalled(signals, |stop| {
+            start(options, surroundings, stop, Some(verbosity))
+        })
+        .await
     };
     let code = runtime.block_on(async {
         tokio::select! {
@@ -175,9 +172,7 @@ async fn start(
     verbosity: Option<Verbosity>,
 ) -> Result<u8, Fatal> {
     // The command line alone tells that there is no such cloud.
-    providers::check(&options.provider)
-        .map_err(|error| error.to_string())
-        .map_err(fatal(exit::FATAL))?;
+    providers::check(&options.provider).map_err(fatal(exit::FATAL))?;
     if let Some(file) = &options.migration {
         let loaded = migration::load(file.config.as_deref()).map_err(fatal(exit::FAILURE))?;
         options.configz["Generic"]["LeaderMigration"] = loaded.configz;
@@ -199,7 +194,6 @@ async fn start(
     // Before the cloud: who has not said where the cluster is, need not be told what else is missing.
     let kube = connect::api_server(&options, &surroundings, Arc::clone(&gate) as Arc<_>, of_kube)
         .await
-        .map_err(|error| error.to_string())
         .map_err(fatal(exit::FAILURE))?;
 
     // Reads and waits for the cloud go on while the controllers drain, and end with the process.
@@ -226,21 +220,15 @@ async fn start(
         () = stop.cancelled() => return Ok(exit::SUCCESS),
         provider = providers::build(&options.provider, &site) => provider,
     }
-    .map_err(|error| error.to_string())
     .map_err(fatal(exit::FATAL))?;
-    options
-        .manager
-        .check(&*provider)
-        .map_err(|error| error.to_string())
-        .map_err(fatal(exit::FATAL))?;
+    options.manager.check(&*provider).map_err(fatal(exit::FATAL))?;
 
     let health = Arc::new(Health::default());
     let server = tokio::select! {
         biased;
         () = stop.cancelled() => return Ok(exit::SUCCESS),
-        server = serve(&options, &surroundings, &kube, &health, &metrics, verbosity) => server,
-    }
-    .map_err(fatal(exit::FAILURE))?;
+        server = serve(&options, &surroundings, &kube, &health, &metrics, verbosity) => server?,
+    };
     let manager = Manager {
         config: options.manager,
         kube,
@@ -256,18 +244,9 @@ async fn start(
             tracing::info!("Stopped");
             exit::SUCCESS
         }
-        End::LeadershipLost => die(&Fatal {
-            text: "leaderelection lost".to_owned(),
-            code: exit::FAILURE,
-        }),
-        End::CannotStart { reason } => die(&Fatal {
-            text: reason,
-            code: exit::FATAL,
-        }),
-        End::Failed { task } => die(&Fatal {
-            text: format!("{task} ended"),
-            code: exit::FATAL,
-        }),
+        End::LeadershipLost => die(&fatal(exit::FAILURE)("leaderelection lost")),
+        End::CannotStart { reason } => die(&fatal(exit::FATAL)(reason)),
+        End::Failed { task } => die(&fatal(exit::FATAL)(format!("{task} ended"))),
     })
 }
 
@@ -278,23 +257,16 @@ async fn serve(
     health: &Arc<Health>,
     metrics: &Arc<Metrics>,
     verbosity: Option<Verbosity>,
-) -> Result<Option<Server>, String> {
+) -> Result<Option<Server>, Fatal> {
     let Some(config) = &options.serving else {
         return Ok(None);
     };
-    let delegate = |flag, path| connect::delegate(options, surroundings, (flag, path), kube);
-    let tokens = delegate(
-        "--authentication-kubeconfig",
-        options.kube.authentication.as_deref(),
-    )
-    .await
-    .map_err(|error| error.to_string())?;
-    let access = delegate(
-        "--authorization-kubeconfig",
-        options.kube.authorization.as_deref(),
-    )
-    .await
-    .map_err(|error| error.to_string())?;
+    let delegate = async |flag, path: &Option<PathBuf>| {
+        let delegate = connect::delegate(options, surroundings, (flag, path.as_deref()), kube).await;
+        delegate.map_err(fatal(exit::FAILURE))
+    };
+    let tokens = delegate("--authentication-kubeconfig", &options.kube.authentication).await?;
+    let access = delegate("--authorization-kubeconfig", &options.kube.authorization).await?;
     if !tokens.is_named && config.access.lookup != Lookup::Skipped {
         tracing::warn!(
             "The authority of client certificates is not looked up: there is no --authentication-kubeconfig, and \
@@ -302,17 +274,13 @@ async fn serve(
         );
     }
     let cluster = tokens.is_named.then(|| tokens.kube.clone());
-    let authorities = Authorities::establish(&config.access, cluster)
-        .await
-        .map_err(|error| error.to_string())?;
-    let reviews = KubeReviews::new(
-        &tokens.kube,
-        &access.kube,
-        metrics.serving().clone(),
-        surroundings.seed,
-    );
+    let authorities = Authorities::establish(&config.access, cluster).await;
+    let authorities = authorities.map_err(fatal(exit::FAILURE))?;
+    let of_serving = metrics.serving().clone();
+    let reviews = KubeReviews::new(&tokens.kube, &access.kube, of_serving, surroundings.seed);
     let debug = verbosity.filter(|_| config.profiling);
     let clock = Arc::new(SystemClock);
+    let flags = options.flags.iter();
     let parts = SiteParts {
         health: Arc::clone(health),
         metrics: Arc::clone(metrics),
@@ -324,16 +292,14 @@ async fn serve(
             compiler: options.version.compiler.to_owned(),
             started: clock.now(),
             configz: options.configz.clone(),
-            flags: options
-                .flags
-                .iter()
+            flags: flags
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),
         },
         clock,
         debug: debug.map(|verbosity| -> SetVerbosity { Arc::new(move |level| verbosity.set(level)) }),
     };
-    let server = Server::bind(config, Site::new(&config.access, parts)).map_err(|error| error.to_string())?;
+    let server = Server::bind(config, Site::new(&config.access, parts)).map_err(fatal(exit::FAILURE))?;
     if let Ok(address) = server.local_address() {
         tracing::info!(%address, "Serving securely");
     }

@@ -40,10 +40,7 @@ pub fn check_traffic(options: Options, traffic: TrafficOptions, surroundings: Su
         OutputForm::Text => terminal.dress(&render_text(&checks)),
         OutputForm::Json => render_json_of(traffic::SCHEMA, &checks) + "\n",
     };
-    match super::print(&text) {
-        exit::SUCCESS if is_whole => status(&checks),
-        _ => exit::FAILURE,
-    }
+    super::show(&text, if is_whole { status(&checks) } else { exit::FAILURE })
 }
 
 /// What was not looked at may be broken.
