@@ -11,6 +11,6 @@ mod cache;
 mod ports;
 mod process;
 
-pub use cache::{cache_directory, in_ci, key, lock_cache};
+pub use cache::{cache_directory, in_ci, key, lock_cache, or_skip};
 pub use ports::free_ports;
 pub use process::{Process, ProcessError};

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use bowline_base::go::{GoProgram, Version};
-use bowline_base::server::in_ci;
+use bowline_base::server::{in_ci, or_skip};
 
 /// The two programs of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,18 +63,7 @@ pub fn binaries(version: Version) -> Result<Binaries, Missing> {
 /// # Panics
 ///
 /// In continuous integration, where leaving out is a failure.
-#[expect(
-    clippy::print_stderr,
-    clippy::panic,
-    reason = "speaks to whoever runs the tests"
-)]
-pub fn binaries_or_leave_out(version: Version, what: &str) -> Option<Binaries> {
-    match binaries(version) {
-        Ok(binaries) => Some(binaries),
-        Err(missing) if in_ci() => panic!("{what}: {missing}"),
-        Err(missing) => {
-            eprintln!("left out: {what}: {missing}");
-            None
-        }
-    }
+#[must_use]
+pub fn binaries_or_skip(version: Version) -> Option<Binaries> {
+    or_skip(binaries(version), in_ci())
 }

@@ -15,7 +15,7 @@ mod kubeconfig;
 mod server;
 
 pub use audit::{AuditEvent, AuditLogError};
-pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out};
+pub use binaries::{Binaries, Missing, binaries, binaries_or_skip};
 pub use bowline_base::go::{BuildError, UnknownVersion, Version};
 pub use bowline_base::server::{ProcessError, in_ci};
 pub use build::build;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
+use bowline_base::server::or_skip;
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -228,20 +229,10 @@ impl Cloud {
 /// # Panics
 ///
 /// If there is such a cloud and it does not let the administrator in.
-#[expect(
-    clippy::print_stderr,
-    clippy::panic,
-    reason = "speaks to whoever runs the tests"
-)]
-pub async fn cloud_or_leave_out(what: &str) -> Option<Cloud> {
-    match Cloud::wanted().await {
-        Ok(Some(cloud)) => Some(cloud),
-        Ok(None) => {
-            eprintln!("left out: {what}: needs `cargo xtask test --openstack real`");
-            None
-        }
-        Err(error) => panic!("{what}: {error}"),
-    }
+#[expect(clippy::panic, reason = "ends the test")]
+pub async fn cloud_or_skip() -> Option<Cloud> {
+    let cloud = Cloud::wanted().await.unwrap_or_else(|error| panic!("{error}"));
+    or_skip(cloud.ok_or("needs `cargo xtask test --openstack real`"), false)
 }
 
 /// Waits until an object has the wanted state. `gone` is the state of what answers 404.

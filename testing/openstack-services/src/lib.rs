@@ -25,7 +25,7 @@ mod servers;
 mod service;
 mod site;
 
-pub use cloud::{Access, Cloud, CloudError, cloud_or_leave_out};
+pub use cloud::{Access, Cloud, CloudError, cloud_or_skip};
 pub use deadline::NotInTime;
 pub use install::{InstallError, install};
 pub use installation::{Installation, Missing};

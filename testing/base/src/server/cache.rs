@@ -1,8 +1,9 @@
 //! Where harnesses keep what takes minutes to build or to install.
 
+use std::fmt::Display;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::{env, io};
+use std::{env, io, thread};
 
 /// A directory in the cache, which lies beside the source tree and which git ignores. Nothing is created here.
 pub fn cache_directory(harness: &str) -> PathBuf {
@@ -43,6 +44,30 @@ pub fn key<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
         step(text.bytes().fold(hash, step), 0)
     });
     format!("{hash:016x}")
+}
+
+/// What a test calls that needs something which may not be there: that, or nothing and a line that says which test was left out.
+///
+/// # Panics
+///
+/// When it is missing where it is `required`.
+#[expect(
+    clippy::print_stderr,
+    clippy::panic,
+    reason = "speaks to whoever runs the tests"
+)]
+pub fn or_skip<T>(found: Result<T, impl Display>, required: bool) -> Option<T> {
+    match found {
+        Ok(found) => Some(found),
+        Err(missing) if required => panic!("{missing}"),
+        Err(missing) => {
+            eprintln!(
+                "left out: {}: {missing}",
+                thread::current().name().unwrap_or("a test")
+            );
+            None
+        }
+    }
 }
 
 /// Whether this is continuous integration (`CI` is set and not false).

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use bowline_base::go::GoProgram;
-use bowline_base::server::in_ci;
+use bowline_base::server::{in_ci, or_skip};
 use serde_json::Value;
 
 /// Helm, where it is.
@@ -64,20 +64,9 @@ impl Helm {
     /// # Panics
     ///
     /// In continuous integration, where leaving out is a failure.
-    #[expect(
-        clippy::print_stderr,
-        clippy::panic,
-        reason = "speaks to whoever runs the tests"
-    )]
-    pub fn or_leave_out(what: &str) -> Option<Self> {
-        match Self::find() {
-            Ok(helm) => Some(helm),
-            Err(missing) if in_ci() => panic!("{what}: {missing}"),
-            Err(missing) => {
-                eprintln!("left out: {what}: {missing}");
-                None
-            }
-        }
+    #[must_use]
+    pub fn or_skip() -> Option<Self> {
+        or_skip(Self::find(), in_ci())
     }
 
     pub(crate) fn expected() -> Self {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bowline_base::go::{BuildError, GoProgram};
+use bowline_base::server::or_skip;
 
 /// Set by `cargo xtask monitoring`: then nothing may be left out.
 const REQUIRED: &str = "BOWLINE_PROMTOOL";
@@ -48,22 +49,14 @@ impl Promtool {
     /// # Panics
     ///
     /// Under `cargo xtask monitoring`, where leaving out is a failure.
-    #[expect(
-        clippy::print_stderr,
-        clippy::panic,
-        reason = "speaks to whoever runs the tests"
-    )]
     #[must_use]
-    pub fn or_leave_out(what: &str) -> Option<Self> {
+    pub fn or_skip() -> Option<Self> {
         let expected = Self::expected();
-        if expected.program.is_file() {
-            return Some(expected);
-        }
-        if std::env::var_os(REQUIRED).is_some() {
-            panic!("{what}: promtool is not built");
-        }
-        eprintln!("left out: {what}: promtool is not built; `cargo xtask monitoring` builds it (needs Go)");
-        None
+        let found = match expected.program.is_file() {
+            true => Ok(expected),
+            false => Err("promtool is not built; `cargo xtask monitoring` builds it (needs Go)"),
+        };
+        or_skip(found, std::env::var_os(REQUIRED).is_some())
     }
 
     /// Runs it with these words, in a folder.

@@ -2,7 +2,7 @@
 //! built programs; says so when they are missing.
 
 use bowline_checks::chart::{CLOUDS, Helm, HelmError, Release, chart};
-use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_out};
+use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_skip};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Service};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -45,10 +45,10 @@ impl Workload {
 }
 
 impl Cluster {
-    async fn start(what: &str) -> Option<Self> {
-        let helm = Helm::or_leave_out(what)?;
+    async fn start() -> Option<Self> {
+        let helm = Helm::or_skip()?;
         let version = Version::wanted().unwrap();
-        binaries_or_leave_out(version, what)?;
+        binaries_or_skip(version)?;
         let options = Options {
             version,
             ..Options::default()
@@ -143,7 +143,7 @@ fn with_credentials(cloud: &str) -> Value {
 /// On one cluster, because a start is most of what each of them would cost; each leaves it as it was.
 #[tokio::test]
 async fn the_chart_installs_takes_over_and_refuses_on_a_real_cluster() {
-    let Some(cluster) = Cluster::start("the chart on a real cluster").await else {
+    let Some(cluster) = Cluster::start().await else {
         return;
     };
     every_cloud_installs_where_nothing_is_and_leaves_nothing_behind(&cluster).await;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bowline_conformance::api_server::{Arm, Body, bodies, embedded_only};
 use bowline_conformance::cloud::{CloudUnderTest, scenarios};
 use bowline_conformance::clouds;
-use bowline_control_plane::{Version, binaries_or_leave_out};
+use bowline_control_plane::{Version, binaries_or_skip};
 use libtest_mimic::{Arguments, Trial};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::OnceCell;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     trials.extend(on_cloud::<clouds::OpenStack<clouds::Parts>>());
     trials.extend(on_cloud::<clouds::Paper>());
     trials.extend(on_cloud::<clouds::Phoenixnap>());
-    if binaries_or_leave_out(version, "the suite of the API server on the real one").is_some() {
+    if binaries_or_skip(version).is_some() {
         trials.extend(
             bodies()
                 .into_iter()

@@ -84,6 +84,23 @@ fn check<'a>(checks: &'a [Check], id: &str) -> &'a Check {
     found.unwrap_or_else(|| panic!("{id} is not told:\n{}", render_text(checks)))
 }
 
+/// A trial in a cluster with this fault, which has this check fail; after so many milliseconds nothing is waited for any more.
+async fn fails(change: impl FnOnce(&mut Behaviour), patience: u64, id: &str) -> (Site, Vec<Check>, Check) {
+    let site = Site::start(here(), NODES);
+    site.change(change);
+    let mut trial = trial(&site, wanted(), NEVER);
+    trial.patience = Duration::from_millis(patience);
+    let checks = trial.run().await;
+    let failed = check(&checks, id).clone();
+    assert_eq!(failed.outcome, Outcome::Failed, "{}", render_text(&checks));
+    (site, checks, failed)
+}
+
+#[track_caller]
+fn is_ok(checks: &[Check], id: &str) {
+    assert_eq!(check(checks, id).outcome, Outcome::Ok, "{}", render_text(checks));
+}
+
 /// All that is in the cluster but what moves by itself.
 fn inventory(site: &Site) -> Vec<String> {
     let kinds = ["Namespace", "Service", "Deployment", "Pod", "Node"];
@@ -168,76 +185,49 @@ async fn without_an_address_it_says_why_and_leaves_nothing() {
     let address = check(&checks, "traffic.address");
     assert_eq!(address.outcome, Outcome::Failed);
     assert_eq!(address.details, ["why not    the quota is used up"]);
-    assert_eq!(check(&checks, "traffic.gone").outcome, Outcome::Ok);
+    is_ok(&checks, "traffic.gone");
     assert_eq!(inventory(&site), before);
 }
 
 #[tokio::test]
 async fn a_node_that_does_not_answer_is_named() {
-    let site = Site::start(here(), NODES);
-    site.change(|it| it.silent = vec!["node-b".to_owned()]);
-    let checks = trial(&site, wanted(), NEVER).run().await;
-    let nodes = check(&checks, "traffic.nodes");
-    assert_eq!(nodes.outcome, Outcome::Failed);
+    let silent = |it: &mut Behaviour| it.silent = vec!["node-b".to_owned()];
+    let (_, _, nodes) = fails(silent, 3_000, "traffic.nodes").await;
+    let seen = &nodes.seen;
     assert!(
-        nodes.seen.starts_with("2 of 3") && nodes.seen.ends_with("not node-b"),
-        "{}",
-        nodes.seen
+        seen.starts_with("2 of 3") && seen.ends_with("not node-b"),
+        "{seen}"
     );
 }
 
 #[tokio::test]
 async fn a_load_balancer_that_lets_nobody_in_is_told_from_nodes_that_do_not_answer() {
-    let site = Site::start(here(), NODES);
-    site.change(|it| it.is_closed = true);
-    let mut shut = trial(&site, wanted(), NEVER);
-    shut.patience = Duration::from_millis(300);
-    let checks = shut.run().await;
-    let answers = check(&checks, "traffic.answers");
-    assert_eq!(answers.outcome, Outcome::Failed);
-    assert!(
-        answers.remedy.contains("the Nodes answer, so look in between"),
-        "{}",
-        answers.remedy
-    );
-
-    site.change(|it| it.silent = vec!["node-a".to_owned()]);
-    let mut shut = trial(&site, wanted(), NEVER);
-    shut.patience = Duration::from_millis(300);
-    let checks = shut.run().await;
-    let remedy = &check(&checks, "traffic.answers").remedy;
-    assert!(remedy.contains("do not answer either: node-a"), "{remedy}");
+    for (silent, told) in [
+        (&[][..], "the Nodes answer, so look in between"),
+        (&["node-a"], "do not answer either: node-a"),
+    ] {
+        let shut = |it: &mut Behaviour| {
+            it.is_closed = true;
+            it.silent = silent.iter().map(|name| (*name).to_owned()).collect();
+        };
+        let (_, _, answers) = fails(shut, 300, "traffic.answers").await;
+        assert!(answers.remedy.contains(told), "{}", answers.remedy);
+    }
 }
 
 #[tokio::test]
 async fn a_source_address_that_is_lost_with_the_policy_local_is_a_failure() {
-    let site = Site::start(here(), NODES);
-    site.change(|it| it.loses_source = true);
-    let mut lost = trial(&site, wanted(), NEVER);
-    lost.patience = Duration::from_millis(1500);
-    let checks = lost.run().await;
-    let local = check(&checks, "traffic.source-local");
-    assert_eq!(local.outcome, Outcome::Failed);
-    assert!(
-        local.seen.contains("which is Node node-") && local.remedy.contains("kube-proxy"),
-        "{local:?}"
-    );
-    assert_eq!(check(&checks, "traffic.gone").outcome, Outcome::Ok);
+    let (_, checks, local) = fails(|it| it.loses_source = true, 1_500, "traffic.source-local").await;
+    assert!(local.seen.contains("which is Node node-"), "{local:?}");
+    assert!(local.remedy.contains("kube-proxy"), "{local:?}");
+    is_ok(&checks, "traffic.gone");
 }
 
 #[tokio::test]
 async fn a_workload_that_does_not_start_says_what_it_waits_for() {
-    let site = Site::start(here(), NODES);
-    site.change(|it| it.pulls_nothing = true);
-    let mut idle = trial(&site, wanted(), NEVER);
-    idle.patience = Duration::from_millis(300);
-    let checks = idle.run().await;
-    let workload = check(&checks, "traffic.workload");
-    assert_eq!(workload.outcome, Outcome::Failed);
-    assert!(
-        workload.details[0].ends_with("ImagePullBackOff Back-off pulling image"),
-        "{workload:?}"
-    );
+    let (_, _, workload) = fails(|it| it.pulls_nothing = true, 300, "traffic.workload").await;
+    let waits_for = "ImagePullBackOff Back-off pulling image";
+    assert!(workload.details[0].ends_with(waits_for), "{workload:?}");
     assert!(workload.remedy.contains("--image"));
 }
 
@@ -259,14 +249,9 @@ async fn interrupted_after_any_write_it_leaves_nothing() {
             "after {writes} writes:\n{}",
             render_text(&checks)
         );
-        assert_eq!(check(&checks, "traffic.gone").outcome, Outcome::Ok);
+        is_ok(&checks, "traffic.gone");
         if !trial.interrupt.is_cancelled() {
-            assert_eq!(
-                check(&checks, "traffic.node-excluded").outcome,
-                Outcome::Ok,
-                "{}",
-                render_text(&checks)
-            );
+            is_ok(&checks, "traffic.node-excluded");
             // Three objects made and deleted, a policy, two scales, a label on and off.
             assert_eq!(writes, 12);
             return;
@@ -284,44 +269,25 @@ async fn in_a_namespace_of_others_only_its_own_objects_are_removed() {
         ..wanted()
     };
     let checks = trial(&site, wanted, NEVER).run().await;
-    assert_eq!(
-        check(&checks, "traffic.gone").outcome,
-        Outcome::Ok,
-        "{}",
-        render_text(&checks)
-    );
-    assert_eq!(
-        check(&checks, "traffic.member-added").outcome,
-        Outcome::Ok,
-        "{}",
-        render_text(&checks)
-    );
+    is_ok(&checks, "traffic.gone");
+    is_ok(&checks, "traffic.member-added");
     assert_eq!(inventory(&site), before);
 }
 
 #[tokio::test]
 async fn a_service_that_stays_is_told_with_what_keeps_it_and_how_to_remove_it() {
-    let site = Site::start(here(), NODES);
-    site.change(|it| {
+    let keeps = |it: &mut Behaviour| {
         it.keeps = true;
         it.gives_no_address = true;
-    });
-    let mut kept = trial(&site, wanted(), NEVER);
-    kept.patience = Duration::from_millis(300);
-    let checks = kept.run().await;
-    let gone = check(&checks, "traffic.gone");
-    assert_eq!(gone.outcome, Outcome::Failed);
+    };
+    let (_, _, gone) = fails(keeps, 300, "traffic.gone").await;
     assert!(
         gone.seen.contains("service.kubernetes.io/load-balancer-cleanup"),
         "{}",
         gone.seen
     );
-    assert!(
-        gone.remedy
-            .ends_with("kubectl delete namespace bowline-traffic-test"),
-        "{}",
-        gone.remedy
-    );
+    let remedy = "kubectl delete namespace bowline-traffic-test";
+    assert!(gone.remedy.ends_with(remedy), "{}", gone.remedy);
     assert_eq!(gone.details, ["why not    the quota is used up"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_openstack_services::{Login, Project, Server, Service, Session, cloud_or_leave_out};
+use bowline_openstack_services::{Login, Project, Server, Service, Session, cloud_or_skip};
 use bowline_openstack_sim::kit::Server as Listening;
 use bowline_openstack_sim::model::network::FixedIp;
 use bowline_openstack_sim::{OpenstackSim, ServerSpec, SubnetSpec};
@@ -46,8 +46,8 @@ const DEMO: &str = "demo";
 
 impl Ground {
     /// The real services, if there are some.
-    pub(crate) async fn real(what: &str) -> Option<Self> {
-        let cloud = cloud_or_leave_out(what).await?;
+    pub(crate) async fn real() -> Option<Self> {
+        let cloud = cloud_or_skip().await?;
         let project = cloud.project(&Project::unique_name("walk")).await.unwrap();
         Some(Self::Real(Box::new(project)))
     }

@@ -11,7 +11,7 @@ macro_rules! on_both {
         mod $name {
             #[tokio::test]
             async fn on_real_services() {
-                if let Some(ground) = $crate::ground::Ground::real(stringify!($name)).await {
+                if let Some(ground) = $crate::ground::Ground::real().await {
                     super::$name(ground).await;
                 }
             }

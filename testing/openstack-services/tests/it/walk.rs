@@ -69,6 +69,34 @@ impl<'a> Walk<'a> {
         body
     }
 
+    pub(crate) async fn get(&mut self, name: &'static str, service: Service, path: &str) -> Value {
+        self.step(name, service, Method::GET, path, None).await
+    }
+
+    pub(crate) async fn delete(&mut self, name: &'static str, service: Service, path: &str) -> Value {
+        self.step(name, service, Method::DELETE, path, None).await
+    }
+
+    pub(crate) async fn put(
+        &mut self,
+        name: &'static str,
+        service: Service,
+        path: &str,
+        body: impl Into<Option<Value>>,
+    ) -> Value {
+        self.step(name, service, Method::PUT, path, body.into()).await
+    }
+
+    pub(crate) async fn post(
+        &mut self,
+        name: &'static str,
+        service: Service,
+        path: &str,
+        body: impl Into<Option<Value>>,
+    ) -> Value {
+        self.step(name, service, Method::POST, path, body.into()).await
+    }
+
     /// Reads without keeping anything.
     pub(crate) async fn look(&self, service: Service, path: &str) -> Answer {
         self.session.call(service, Method::GET, path, None).await.unwrap()

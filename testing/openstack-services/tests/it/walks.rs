@@ -100,7 +100,7 @@ macro_rules! walks {
             #[tokio::test]
             async fn $test() {
                 let name = stringify!($module);
-                if let Some(ground) = super::Ground::real(name).await {
+                if let Some(ground) = super::Ground::real().await {
                     super::keep(name, &super::go(name, &ground).await);
                 }
             }

@@ -1,5 +1,7 @@
 //! The charts that Go managers had: their values go on working.
 
+use std::collections::BTreeSet;
+
 use bowline_checks::chart::{Helm, HelmError, Release, chart, root};
 use serde_json::{Value, json};
 
@@ -39,7 +41,7 @@ fn of_openstack() -> Value {
 
 #[test]
 fn every_value_of_openstack_s_former_chart_is_understood_and_its_selector_is_kept() {
-    let Some(helm) = Helm::or_leave_out("values of OpenStack's chart") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let mut values = of("openstack", of_openstack());
@@ -85,6 +87,48 @@ fn every_value_of_openstack_s_former_chart_is_understood_and_its_selector_is_kep
     );
 }
 
+/// What the templates of phoenixNAP's former chart read, with dots.
+fn read_by_templates() -> BTreeSet<String> {
+    let folder = root().join("deploy/phoenixnap/chart/templates");
+    let files = std::fs::read_dir(folder).unwrap();
+    let all: String = files
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    let values = all.split(".Values.").skip(1);
+    values
+        .map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.');
+            rest[..end.unwrap_or(rest.len())].to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn phoenixnap_s_former_chart_reads_the_values_that_it_documents_and_no_others() {
+    let text = std::fs::read_to_string(root().join("deploy/phoenixnap/chart/values.yaml")).unwrap();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let used = read_by_templates();
+    for name in &used {
+        let is_required = ["config.clientID", "config.clientSecret"].contains(&name.as_str());
+        let path = format!("/{}", name.replace('.', "/"));
+        assert!(is_required || values.pointer(&path).is_some(), "{name}");
+    }
+    for name in values.as_object().unwrap().keys() {
+        let of_it = format!("{name}.");
+        let is_used = used.iter().any(|used| used == name || used.starts_with(&of_it));
+        assert!(is_used, "{name} has no effect");
+    }
+    // The others of the former chart are given below.
+    for name in [
+        "nameOverride",
+        "serviceAccount.create",
+        "clusterRole.create",
+        "configSecret.create",
+    ] {
+        assert!(used.contains(name), "no template reads {name}");
+    }
+}
+
 /// The chart that phoenixNAP's Go manager had goes on by itself: its objects are named after the release.
 fn of_phoenixnap(helm: &Helm, values: &Value) -> Vec<Value> {
     parsed(&template_of_phoenixnap(helm, values).unwrap_or_else(|error| panic!("{error}\n{values}")))
@@ -102,7 +146,7 @@ fn template_of_phoenixnap(helm: &Helm, values: &Value) -> Result<String, HelmErr
 
 #[test]
 fn phoenixnap_s_former_chart_takes_no_number_for_a_credential() {
-    let Some(helm) = Helm::or_leave_out("credentials of phoenixNAP's chart") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let values = json!({ "config": { "clientID": "i", "clientSecret": 12_345_678, "apiServerPort": 6443 } });
@@ -115,7 +159,7 @@ fn phoenixnap_s_former_chart_takes_no_number_for_a_credential() {
 
 #[test]
 fn phoenixnap_s_former_chart_runs_what_the_chart_runs() {
-    let Some(helm) = Helm::or_leave_out("phoenixNAP's chart") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let keys = json!({ "clientID": "i", "clientSecret": "s" });
@@ -146,7 +190,7 @@ fn phoenixnap_s_former_chart_runs_what_the_chart_runs() {
 
 #[test]
 fn every_value_of_phoenixnap_s_former_chart_has_its_effect() {
-    let Some(helm) = Helm::or_leave_out("values of phoenixNAP's chart") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let values = json!({

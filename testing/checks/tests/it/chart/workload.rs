@@ -7,7 +7,7 @@ use crate::chart::{all_of, container, line, named, of, only, pod, rendered, work
 
 #[test]
 fn flags_follow_the_preset_where_the_former_manifest_has_them() {
-    let Some(helm) = Helm::or_leave_out("flags") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let values = json!({
@@ -29,7 +29,7 @@ fn flags_follow_the_preset_where_the_former_manifest_has_them() {
 /// An empty map is the default of OpenStack's own chart.
 #[test]
 fn no_words_may_be_said_in_any_form() {
-    let Some(helm) = Helm::or_leave_out("no words") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let with = |none: Value| rendered(&helm, &of("openstack", json!({ "controllerExtraArgs": none })));
@@ -40,7 +40,7 @@ fn no_words_may_be_said_in_any_form() {
 
 #[test]
 fn variables_volumes_and_mounts_of_the_preset_are_replaced_and_never_doubled() {
-    let Some(helm) = Helm::or_leave_out("what is replaced") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let values = json!({
@@ -66,7 +66,7 @@ fn variables_volumes_and_mounts_of_the_preset_are_replaced_and_never_doubled() {
 
 #[test]
 fn the_name_of_the_cluster_is_a_flag_where_no_variable_holds_it() {
-    let Some(helm) = Helm::or_leave_out("the name of the cluster") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let objects = rendered(
@@ -78,7 +78,7 @@ fn the_name_of_the_cluster_is_a_flag_where_no_variable_holds_it() {
 
 #[test]
 fn a_digest_decides_which_image_runs() {
-    let Some(helm) = Helm::or_leave_out("a digest") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let digest = format!("sha256:{}", "0a".repeat(32));
@@ -90,7 +90,7 @@ fn a_digest_decides_which_image_runs() {
 
 #[test]
 fn a_port_on_the_loopback_interface_is_probed_there_and_not_declared() {
-    let Some(helm) = Helm::or_leave_out("probes") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let probe = |values: Value| {
@@ -120,7 +120,7 @@ fn a_port_on_the_loopback_interface_is_probed_there_and_not_declared() {
 
 #[test]
 fn placement_is_the_former_one_until_it_is_given() {
-    let Some(helm) = Helm::or_leave_out("placement") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let objects = rendered(&helm, &of("cloudscale", json!({})));
@@ -148,7 +148,7 @@ fn placement_is_the_former_one_until_it_is_given() {
 
 #[test]
 fn several_replicas_are_a_deployment_s_and_are_not_all_evicted_at_once() {
-    let Some(helm) = Helm::or_leave_out("replicas") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let objects = rendered(&helm, &of("cloudstack", json!({})));
@@ -173,7 +173,7 @@ fn several_replicas_are_a_deployment_s_and_are_not_all_evicted_at_once() {
 /// Two pods on one node would want the same port.
 #[test]
 fn an_update_in_the_hosts_network_has_no_surge_unless_one_is_asked_for() {
-    let Some(helm) = Helm::or_leave_out("surges") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let strategy = |values: Value| {
@@ -196,7 +196,7 @@ fn an_update_in_the_hosts_network_has_no_surge_unless_one_is_asked_for() {
 
 #[test]
 fn a_lease_of_another_name_or_place_has_a_role_of_its_own() {
-    let Some(helm) = Helm::or_leave_out("leases") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let leases = |values: Value| {
@@ -237,7 +237,7 @@ fn a_lease_of_another_name_or_place_has_a_role_of_its_own() {
 
 #[test]
 fn whoever_installs_without_roles_is_told_what_the_controllers_accounts_need() {
-    let Some(helm) = Helm::or_leave_out("notes") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let chart = bowline_checks::chart::chart();
@@ -264,7 +264,7 @@ fn whoever_installs_without_roles_is_told_what_the_controllers_accounts_need() {
 
 #[test]
 fn the_secure_port_is_closed_to_all_but_those_who_are_named() {
-    let Some(helm) = Helm::or_leave_out("network policies") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let from = json!([{ "namespaceSelector": { "matchLabels": { "name": "monitoring" } } }]);
@@ -279,7 +279,7 @@ fn the_secure_port_is_closed_to_all_but_those_who_are_named() {
 
 #[test]
 fn a_scraper_gets_the_right_to_read_metrics_and_no_other() {
-    let Some(helm) = Helm::or_leave_out("a PodMonitor") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     for cloud in CLOUDS {
@@ -312,7 +312,7 @@ fn a_scraper_gets_the_right_to_read_metrics_and_no_other() {
 
 #[test]
 fn rules_and_dashboards_come_out_of_the_chart_s_files() {
-    let Some(helm) = Helm::or_leave_out("rules and dashboards") else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
     let copy = crate::chart::documents::copy_of_the_chart();

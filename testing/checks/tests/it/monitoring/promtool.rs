@@ -18,7 +18,7 @@ fn incidents() -> Vec<PathBuf> {
 
 #[test]
 fn the_rules_are_well_formed() {
-    let Some(promtool) = Promtool::or_leave_out("the rules") else {
+    let Some(promtool) = Promtool::or_skip() else {
         return;
     };
     let words = ["check", "rules", "--lint=all", "--lint-fatal", RULES];
@@ -29,7 +29,7 @@ fn the_rules_are_well_formed() {
 
 #[test]
 fn each_alert_fires_in_its_incident_and_none_on_a_healthy_day() {
-    let Some(promtool) = Promtool::or_leave_out("the incidents") else {
+    let Some(promtool) = Promtool::or_skip() else {
         return;
     };
     for file in incidents() {

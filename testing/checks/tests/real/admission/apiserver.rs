@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_checks::admission::{Part, Policy, policies};
 use bowline_cloud_provider::Service;
-use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_out};
+use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_skip};
 use http::{Method, Request};
 use kube::client::Body;
 use kube::config::Kubeconfig;
@@ -53,9 +53,9 @@ impl Answer {
 impl ApiServer {
     /// One with all policies, which runs already or is started. An error in an expression counts as a complaint here, so that
     /// none goes unseen.
-    pub(crate) async fn start(what: &str, action: &'static str) -> Option<Self> {
+    pub(crate) async fn start(action: &'static str) -> Option<Self> {
         let version = Version::wanted().unwrap();
-        binaries_or_leave_out(version, what)?;
+        binaries_or_skip(version)?;
         let mut running = RUNNING.lock().await;
         let shared = running.iter().find(|it| it.0 == action);
         if let Some(plane) = shared.and_then(|it| it.1.upgrade()) {

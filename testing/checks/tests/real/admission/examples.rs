@@ -53,7 +53,7 @@ fn files(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
 
 #[tokio::test]
 async fn every_example_is_accepted_without_a_word() {
-    let Some(server) = ApiServer::start("examples under admission policies", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     let root = root();

@@ -80,7 +80,7 @@ fn is_other_method(text: &str) -> bool {
 
 #[tokio::test]
 async fn what_a_policy_refuses_the_reader_refuses_too() {
-    let Some(server) = ApiServer::start("generated values", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     let mut runner = TestRunner::deterministic();

@@ -44,7 +44,7 @@ fn asked(ip: &str) -> Value {
 
 #[tokio::test]
 async fn a_service_that_was_wrong_before_stays_editable() {
-    let Some(server) = ApiServer::start("editing of wrong Services", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     // With Warn it can be made, as it could before there was a policy.
@@ -91,7 +91,7 @@ async fn a_service_that_was_wrong_before_stays_editable() {
 
 #[tokio::test]
 async fn a_service_is_looked_at_when_it_comes_to_want_a_load_balancer() {
-    let Some(server) = ApiServer::start("a change of type", "Deny").await else {
+    let Some(server) = ApiServer::start("Deny").await else {
         return;
     };
     let mut other = service(&[(MODE, "vip")]);
@@ -107,7 +107,7 @@ async fn a_service_is_looked_at_when_it_comes_to_want_a_load_balancer() {
 
 #[tokio::test]
 async fn changes_that_come_too_late_are_complained_of() {
-    let Some(server) = ApiServer::start("late changes", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     let uuid = "1a2b3c4d-1a2b-3c4d-5e6f-1a2b3c4d5e6f";
@@ -254,7 +254,7 @@ async fn changes_that_come_too_late_are_complained_of() {
 
 #[tokio::test]
 async fn an_internal_load_balancer_that_becomes_another_one_gets_the_floating_ip_that_is_asked_for() {
-    let Some(server) = ApiServer::start("a floating IP that comes later", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
@@ -299,7 +299,7 @@ async fn an_internal_load_balancer_that_becomes_another_one_gets_the_floating_ip
 
 #[tokio::test]
 async fn the_api_server_takes_no_host_name_that_a_policy_refuses() {
-    let Some(server) = ApiServer::start("host names", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     let path = made(&server, "cloudscale", "named", &service(&[])).await;

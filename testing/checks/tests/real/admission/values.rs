@@ -8,7 +8,7 @@ use crate::admission::cases::{Verdict, all};
 
 #[tokio::test]
 async fn every_bad_value_is_caught_or_listed_and_no_good_one_is() {
-    let Some(server) = ApiServer::start("admission policies", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     let mut faults = Vec::new();
@@ -35,7 +35,7 @@ async fn every_bad_value_is_caught_or_listed_and_no_good_one_is() {
 
 #[tokio::test]
 async fn what_is_said_names_the_key_the_value_and_what_is_allowed() {
-    let Some(server) = ApiServer::start("what policies say", "Deny").await else {
+    let Some(server) = ApiServer::start("Deny").await else {
         return;
     };
     let said = |annotations: Vec<(&'static str, &'static str)>| {
@@ -96,7 +96,7 @@ async fn what_is_said_names_the_key_the_value_and_what_is_allowed() {
 
 #[tokio::test]
 async fn large_services_cost_no_more_than_the_api_server_allows() {
-    let Some(server) = ApiServer::start("the cost of policies", "Warn").await else {
+    let Some(server) = ApiServer::start("Warn").await else {
         return;
     };
     // The most that annotations may be: 256 KiB.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_cloudscale_sim::kit::Server as CloudServer;
-use bowline_cloudscale_sim::{Access, Builder as CloudBuilder, CloudscaleSim, ServerSpec};
+use bowline_cloudscale_sim::{
+    Access, Builder as CloudBuilder, CloudscaleSim, InterfaceSpec, ServerSpec, Tags,
+};
 use bowline_kube_api::{KubeApi, Permit, ServerHandle, User};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -14,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use super::program::Running;
+use super::program::{Running, Told, run_word};
 
 /// Must appear in no line.
 pub(crate) const TOKEN: &str = "Zw8uKq2mN5xTfB7yRj4LsE3d";
@@ -91,7 +93,7 @@ impl Cluster {
         let mut all = vec![
             "--cloud-provider=cloudscale".to_owned(),
             "--allow-untagged-cloud".to_owned(),
-            format!("--kubeconfig={}", self.kubeconfig.display()),
+            self.at(),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.port),
             // Shorter than by default, so that no test waits for 15 s; the proportions are the same.
@@ -117,6 +119,64 @@ impl Cluster {
             &self.arguments(more),
             &self.variables(),
         )
+    }
+
+    /// Runs a word beside the servers of this process, with these flags and those that say where the cluster and the cloud are.
+    pub(crate) async fn word(&self, words: &[&str]) -> Told {
+        let cloud = [
+            "--cloud-provider=cloudscale",
+            "--allow-untagged-cloud",
+            &self.at(),
+        ];
+        self.word_with(&[words, &cloud[..]].concat(), &self.variables())
+            .await
+    }
+
+    /// The same with no flags and variables but these.
+    pub(crate) async fn word_with(&self, words: &[&str], variables: &[(String, String)]) -> Told {
+        let told = run_word("cloud-controller-manager", words, variables).await;
+        told.is_silent_on(&[TOKEN, &TOKEN[4..]]);
+        told
+    }
+
+    /// The flag that says where the cluster is.
+    pub(crate) fn at(&self) -> String {
+        format!("--kubeconfig={}", self.kubeconfig.display())
+    }
+
+    /// The Service of the API server, which makes the cluster known by its UID.
+    pub(crate) fn add_uid(&self) -> String {
+        self.apply(json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "kubernetes", "namespace": "default" },
+            "spec": { "type": "ClusterIP", "ports": [{ "port": 443 }] },
+        }));
+        let service = self.api.object("Service", "default", "kubernetes").unwrap();
+        service["metadata"]["uid"].as_str().unwrap().to_owned()
+    }
+
+    /// A load balancer in the cloud of a Service that does not exist, with this mark of its cluster.
+    pub(crate) fn add_orphan(&self, uid: &str, cluster: (&str, &str)) {
+        let tags = [
+            ("k8s-service-uid", uid),
+            ("k8s-service-name", "shop/gone"),
+            cluster,
+        ];
+        let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let name = format!("k8s-service-{uid}");
+        self.sim.add_load_balancer(&name, Tags::from(tags));
+    }
+
+    /// A server, and the Node that was initialised for it.
+    pub(crate) fn add_node(&self, name: &str) {
+        let server = self.sim.add_server(ServerSpec {
+            interfaces: vec![InterfaceSpec::Private],
+            ..ServerSpec::new(name)
+        });
+        self.apply(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+            "spec": { "providerID": format!("cloudscale://{server}") },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }));
     }
 
     /// A server, and a Node that waits for it to be looked up.
@@ -152,6 +212,18 @@ impl Cluster {
             .object("Service", "default", name)
             .expect("the service is there");
         service["status"]["loadBalancer"]["ingress"][0]["ip"].is_string()
+    }
+
+    pub(crate) async fn initialized(&self, manager: &Running, name: &str) {
+        manager
+            .until("the node is initialised", async || self.is_initialized(name))
+            .await;
+    }
+
+    pub(crate) async fn addressed(&self, manager: &Running, name: &str) {
+        manager
+            .until("the service has an address", async || self.has_address(name))
+            .await;
     }
 
     pub(crate) fn holder(&self) -> Option<String> {

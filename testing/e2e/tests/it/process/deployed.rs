@@ -2,7 +2,6 @@
 
 use std::io::Read as _;
 use std::net::Ipv4Addr;
-use std::process::Output;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::cluster::{Cluster, TOKEN};
-use super::program::{DEADLINE, Running};
+use super::program::{DEADLINE, Running, Told, run_word};
 
 /// A cluster with a Service, and with a manifest of the manager of which no pod runs.
 async fn with_manifest() -> Cluster {
@@ -44,26 +43,9 @@ async fn with_manifest() -> Cluster {
     cluster
 }
 
-async fn run(cluster: &Cluster, words: &[&str]) -> Output {
-    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig.display());
-    let words: Vec<String> = words
-        .iter()
-        .copied()
-        .chain([kubeconfig.as_str()])
-        .map(str::to_owned)
-        .collect();
-    tokio::task::spawn_blocking(move || {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        super::program::run_as("kubectl-bowline", &words, &[])
-    })
-    .await
-    .unwrap()
-}
-
-fn told(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let told = format!("{}--- stderr\n{}", text(&output.stdout), text(&output.stderr));
-    assert!(!told.contains(TOKEN), "{told}");
+async fn run(cluster: &Cluster, words: &[&str]) -> Told {
+    let told = run_word("kubectl-bowline", &[words, &[&cluster.at()]].concat(), &[]).await;
+    told.is_silent_on(&[TOKEN]);
     told
 }
 
@@ -71,51 +53,35 @@ fn told(output: &Output) -> String {
 async fn with_a_kubeconfig_alone_the_deployed_manager_says_the_rest() {
     let cluster = with_manifest().await;
     let planned = run(&cluster, &["plan"]).await;
-    let text = told(&planned);
-    assert!(text.contains("default/web: "), "{text}");
-    let taken =
-        "from Deployment kube-system/cloudscale-cloud-controller-manager: --cloud-provider=cloudscale";
-    assert!(text.contains(taken), "{text}");
-    assert!(
-        text.contains("CLOUDSCALE_ACCESS_TOKEN from Secret cloudscale"),
-        "{text}"
+    planned.says(
+        1,
+        &[
+            "default/web: ",
+            "from Deployment kube-system/cloudscale-cloud-controller-manager: --cloud-provider=cloudscale",
+            "CLOUDSCALE_ACCESS_TOKEN from Secret cloudscale",
+        ],
     );
-    assert!(!text.contains("--v=6"), "{text}");
-
+    planned.is_silent_on(&["--v=6"]);
     let explained = run(&cluster, &["explain", "service/default/web"]).await;
     assert!(
-        told(&explained).contains("service/default/web: "),
+        explained.out.contains("service/default/web: "),
         "{}",
-        told(&explained)
+        explained.all()
     );
     let none = run(&cluster, &["orphans"]).await;
-    assert_eq!(none.status.code(), Some(0), "{}", told(&none));
-    assert!(
-        told(&none).contains("No orphans of cluster lab"),
-        "{}",
-        told(&none)
-    );
+    none.says(0, &["No orphans of cluster lab"]);
 }
 
 #[tokio::test]
 async fn without_a_deployed_manager_the_flags_are_asked_for() {
     let cluster = Cluster::start().await;
     let planned = run(&cluster, &["plan"]).await;
-    assert_eq!(planned.status.code(), Some(1));
-    let text = told(&planned);
-    assert!(
-        text.contains("no cloud controller manager is deployed in this cluster"),
-        "{text}"
-    );
+    planned.says(1, &["no cloud controller manager is deployed in this cluster"]);
     // What can be told all the same is told, and the flag is not said to be wrong.
     let doctor = run(&cluster, &["doctor"]).await;
-    assert!(told(&doctor).contains("kubernetes"), "{}", told(&doctor));
-    assert!(
-        !told(&doctor).contains("correct --cloud-provider"),
-        "{}",
-        told(&doctor)
-    );
-    let explained = told(&run(&cluster, &["explain", "service/default/none"]).await);
+    doctor.says(1, &["kubernetes"]);
+    doctor.is_silent_on(&["correct --cloud-provider"]);
+    let explained = run(&cluster, &["explain", "service/default/none"]).await.all();
     assert!(explained.contains("service/default/none"), "{explained}");
 }
 
@@ -160,7 +126,7 @@ async fn what_is_taken_from_a_secret_is_never_on_a_disk() {
     add_openstack(&cluster, silent.local_addr().unwrap().port(), &authority());
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
-    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig.display());
+    let kubeconfig = cluster.at();
     let variables = [("TMPDIR".to_owned(), folder.path().display().to_string())];
     for signal in [Signal::INT, Signal::TERM] {
         let words = ["doctor".to_owned(), kubeconfig.clone()];
@@ -180,20 +146,16 @@ async fn what_is_taken_from_a_secret_is_never_on_a_disk() {
 async fn what_is_wrong_in_a_secret_is_told_with_its_name() {
     let cluster = Cluster::start().await;
     add_openstack(&cluster, 1, "this is no certificate");
-    let text = told(&run(&cluster, &["doctor"]).await);
     let place = "`ca-file`, file /etc/config/ca.crt: there is no certificate in PEM in it (section \"Global\" of cloud.conf of Secret \
                  cloud-config in kube-system)";
-    assert!(text.contains(place), "{text}");
+    run(&cluster, &["doctor"]).await.says(1, &[place]);
     cluster.apply(json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "cloud-config", "namespace": "kube-system" },
         "data": { "cloud.conf": BASE64_STANDARD.encode("[Global]\nusernam = x\n") },
     }));
-    let text = told(&run(&cluster, &["doctor"]).await);
-    assert!(
-        text.contains("cloud.conf of Secret cloud-config in kube-system"),
-        "{text}"
-    );
-    assert!(text.contains("HTTPS_PROXY of the manager is not taken"), "{text}");
+    let told = run(&cluster, &["doctor"]).await;
+    let place = "cloud.conf of Secret cloud-config in kube-system";
+    told.says(1, &[place, "HTTPS_PROXY of the manager is not taken"]);
 }
 
 /// The command line of the person is not at fault: the report is made, and names the manifest.
@@ -207,13 +169,10 @@ async fn a_mistyped_flag_of_the_manifest_is_a_finding_about_the_manifest() {
     manager["spec"]["template"]["spec"]["containers"][0]["args"] =
         json!(["--cloud-provider=cloudscale", "--concurent-service-syncs=3"]);
     cluster.apply(manager);
-    let output = run(&cluster, &["doctor"]).await;
-    let text = told(&output);
     let fault = "failed   the provider is built in: Deployment kube-system/cloudscale-cloud-controller-manager: unknown flag: \
                  --concurent-service-syncs";
-    assert!(text.contains(fault), "{text}");
-    assert!(text.contains("a manager runs"), "{text}");
-    assert_eq!(output.status.code(), Some(1));
+    let told = run(&cluster, &["doctor"]).await;
+    told.says(1, &[fault, "a manager runs"]);
 }
 
 #[tokio::test]
@@ -221,12 +180,9 @@ async fn an_api_server_that_is_too_busy_is_the_finding_and_no_flag() {
     let cluster = with_manifest().await;
     let busy = Status::new(429, "TooManyRequests", "injected");
     cluster.api.faults().inject(Fault::new(Effect::Answer(busy)));
-    let text = told(&run(&cluster, &["doctor"]).await);
-    assert!(!text.contains("correct --cloud-provider"), "{text}");
-    assert!(
-        text.contains("the API server is too busy to answer (429): injected"),
-        "{text}"
-    );
+    let told = run(&cluster, &["doctor"]).await;
+    told.says(1, &["the API server is too busy to answer (429): injected"]);
+    told.is_silent_on(&["correct --cloud-provider"]);
 }
 
 #[tokio::test]
@@ -241,13 +197,9 @@ async fn a_support_bundle_has_everything_but_secrets() {
     }));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bundle.tar.gz");
-    let bundled = run(
-        &cluster,
-        &["support-bundle", &format!("--file={}", file.display())],
-    )
-    .await;
-    let text = told(&bundled);
-    assert_eq!(bundled.status.code(), Some(0), "{text}");
+    let file_flag = format!("--file={}", file.display());
+    let bundled = run(&cluster, &["support-bundle", &file_flag]).await;
+    bundled.says(0, &[]);
     let mut archive = String::new();
     let packed = std::fs::read(&file).unwrap();
     flate2::read::GzDecoder::new(&*packed)

@@ -1,42 +1,32 @@
 //! The word `doctor`.
 
-use std::process::Output;
-
 use bowline_cloudscale_sim::Access;
-use bowline_cloudstack_sim::CloudstackSim;
 use serde_json::{Value, json};
 
+use super::cloudstack::Refusing;
 use super::cluster::{Cluster, TOKEN};
-use super::program::run_as;
+use super::program::Told;
 
 /// Runs `doctor` beside the servers of this process, and has it show all checks.
-async fn doctor(cluster: &Cluster, more: &[&str]) -> Output {
+async fn doctor(cluster: &Cluster, more: &[&str]) -> Told {
     briefly(cluster, &[more, &["-v=0"]].concat()).await
 }
 
 /// The same, as a person runs it.
-async fn briefly(cluster: &Cluster, more: &[&str]) -> Output {
-    let mut arguments = vec!["doctor".to_owned()];
-    arguments.extend(cluster.arguments(more));
-    run(arguments, cluster.variables()).await
+async fn briefly(cluster: &Cluster, more: &[&str]) -> Told {
+    let flags = cluster.arguments(more);
+    let flags = flags.iter().map(String::as_str);
+    let words: Vec<&str> = std::iter::once("doctor").chain(flags).collect();
+    cluster.word_with(&words, &cluster.variables()).await
 }
 
-async fn run(arguments: Vec<String>, variables: Vec<(String, String)>) -> Output {
-    tokio::task::spawn_blocking(move || {
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        run_as("cloud-controller-manager", &arguments, &variables)
-    })
-    .await
-    .unwrap()
-}
-
-/// What it printed, without what differs from run to run, and its status.
-fn told(output: &Output) -> (String, Option<i32>) {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    let all = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!all.contains(TOKEN) && !all.contains(&TOKEN[4..]), "{all}");
-    (text, output.status.code())
+/// What it printed, as a snapshot has it.
+macro_rules! snapshot {
+    ($name:literal, $told:expr) => {
+        insta::with_settings!({ filters => filters() }, {
+            insta::assert_snapshot!($name, $told.out);
+        });
+    };
 }
 
 fn filters() -> Vec<(&'static str, &'static str)> {
@@ -76,66 +66,50 @@ async fn where_a_manager_works_all_is_well() {
         .await;
     let holder = cluster.holder().unwrap();
     let (host, _) = holder.rsplit_once('_').unwrap();
-    let (text, _) = told(&doctor(&cluster, &[]).await);
     let stranger = format!("`{host}` is neither a Node nor a pod of the manager in kube-system");
-    assert!(text.contains(&stranger), "{text}");
+    let told = doctor(&cluster, &[]).await;
+    assert!(told.out.contains(&stranger), "{}", told.out);
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "kube-system", "name": host}, "spec": {"serviceAccountName": "cloud-controller-manager", "containers": [{"name": "manager", "image": "bowline"}]}});
-    cluster.api.apply_json(pod).unwrap();
+    cluster.apply(pod);
     cluster.apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": "kube-system", "name": "cloud-controller-manager"}}));
-    let (text, status) = told(&doctor(&cluster, &[]).await);
-    assert_eq!(status, Some(0), "{text}");
-    insta::with_settings!({ filters => filters() }, {
-        insta::assert_snapshot!("doctor_well", text);
-    });
-    let (text, status) = told(&briefly(&cluster, &[]).await);
-    assert_eq!(status, Some(0), "{text}");
+    let told = doctor(&cluster, &[]).await;
+    told.says(0, &[]);
+    snapshot!("doctor_well", told);
+    let told = briefly(&cluster, &[]).await;
+    told.says(0, &[]);
     assert_eq!(
-        text,
+        told.out,
         "  ok       configuration (5), kubernetes (6), cloud (4), nodes (5), services (3)\n\
          23 ok, 0 warning, 0 failed, 0 skipped; -v=1 shows all of them\n"
     );
-    let (text, status) = told(&doctor(&cluster, &["--output=json"]).await);
-    let parsed: Value = serde_json::from_str(&text).unwrap();
-    let outcomes: Vec<&Value> = parsed["checks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|check| &check["outcome"])
-        .collect();
-    assert_eq!((status, outcomes), (Some(0), vec![&json!("ok"); 23]));
+    let told = doctor(&cluster, &["--output=json"]).await;
+    let parsed = told.json();
+    let checks = parsed["checks"].as_array().unwrap().iter();
+    let outcomes: Vec<&Value> = checks.map(|check| &check["outcome"]).collect();
+    assert_eq!((told.code, outcomes), (Some(0), vec![&json!("ok"); 23]));
 
-    let explain = async |words: &[&str]| {
-        let mut arguments = vec!["explain".to_owned()];
-        arguments.extend(words.iter().map(|it| (*it).to_owned()));
-        arguments.extend(cluster.arguments(&[]));
-        told(&run(arguments, cluster.variables()).await)
-    };
-    let (text, status) = explain(&["service/web", "node/n1"]).await;
-    assert_eq!(status, Some(0), "{text}");
-    for line in [
+    let explain = async |words: &[&str]| cluster.word(&[&["explain"], words].concat()).await;
+    let told = explain(&["service/web", "node/n1"]).await;
+    let well = [
         "service/default/web: ok",
         "should be  as it is",
         "node/n1: ok",
         "initialised",
-    ] {
-        assert!(text.contains(line), "{line}: {text}");
-    }
+    ];
+    told.says(0, &well);
     cluster.sim.set_token(TOKEN, Access::ReadOnly);
     cluster.add_service("refused");
     manager
         .until("the refusal is told", async || {
-            let (text, status) = explain(&["service/refused", "-n", "default"]).await;
-            status == Some(1)
+            let told = explain(&["service/refused", "-n", "default"]).await;
+            let text = &told.out;
+            told.code == Some(1)
                 && text.contains("the last try failed")
                 && text.contains("credentials that may write")
         })
         .await;
-    let (text, status) = told(&doctor(&cluster, &[]).await);
-    assert_eq!(status, Some(1), "{text}");
-    assert!(
-        text.contains("service/default/refused: no address: the last try failed"),
-        "{text}"
-    );
+    let refused = "service/default/refused: no address: the last try failed";
+    doctor(&cluster, &[]).await.says(1, &[refused]);
 }
 
 #[tokio::test]
@@ -145,15 +119,11 @@ async fn with_a_wrong_token_the_cloud_fails_and_nothing_is_written() {
     cluster.add_service("web");
     cluster.sim.revoke_token(TOKEN);
     cluster.sim.set_token("another", Access::ReadWrite);
-    let (text, status) = told(&doctor(&cluster, &[]).await);
-    assert_eq!(status, Some(1), "{text}");
-    insta::with_settings!({ filters => filters() }, {
-        insta::assert_snapshot!("doctor_denied", text);
-    });
-    let (text, _) = told(&briefly(&cluster, &[]).await);
-    insta::with_settings!({ filters => filters() }, {
-        insta::assert_snapshot!("doctor_denied_short", text);
-    });
+    let told = doctor(&cluster, &[]).await;
+    told.says(1, &[]);
+    snapshot!("doctor_denied", told);
+    let short = briefly(&cluster, &[]).await;
+    snapshot!("doctor_denied_short", short);
     assert!(writes_by_the_doctor(&cluster).is_empty());
     assert!(cluster.sim.journal().writes().is_empty());
 }
@@ -162,88 +132,73 @@ async fn with_a_wrong_token_the_cloud_fails_and_nothing_is_written() {
 async fn an_api_server_that_is_away_keeps_nobody_from_asking_the_cloud() {
     let mut cluster = Cluster::start().await;
     cluster.stop_api_server().await;
-    let (text, status) = told(&doctor(&cluster, &[]).await);
-    assert_eq!(status, Some(1), "{text}");
-    for line in [
-        "failed   the API server answers: ",
-        "skipped  the manager has its permissions: ",
-        "ok       instances are listed: ",
-        "ok       load balancers are read: ",
-        "skipped  Nodes are read: ",
-    ] {
-        assert!(text.contains(line), "{line}: {text}");
-    }
+    doctor(&cluster, &[]).await.says(
+        1,
+        &[
+            "failed   the API server answers: ",
+            "skipped  the manager has its permissions: ",
+            "ok       instances are listed: ",
+            "ok       load balancers are read: ",
+            "skipped  Nodes are read: ",
+        ],
+    );
 }
 
 #[tokio::test]
 async fn before_the_installation_nothing_is_asked_of_a_manager() {
     let cluster = Cluster::start().await;
     cluster.join("n1");
-    let (text, status) = told(&doctor(&cluster, &["--pre"]).await);
+    let told = doctor(&cluster, &["--pre"]).await;
     // Neither the label of a control plane nor a version is there.
-    assert_eq!(status, Some(2), "{text}");
-    insta::with_settings!({ filters => filters() }, {
-        insta::assert_snapshot!("doctor_before", text);
-    });
-    let (text, _) = told(&doctor(&cluster, &["--pre", "--output=json"]).await);
-    let parsed: Value = serde_json::from_str(&text).unwrap();
-    let ids: Vec<&str> = parsed["checks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|it| it["id"].as_str())
-        .collect();
+    told.says(2, &[]);
+    snapshot!("doctor_before", told);
+    let parsed = doctor(&cluster, &["--pre", "--output=json"]).await.json();
+    let checks = parsed["checks"].as_array().unwrap().iter();
+    let ids: Vec<&str> = checks.filter_map(|it| it["id"].as_str()).collect();
     assert!(
         ids.contains(&"nodes.external") && !ids.contains(&"kubernetes.leader"),
         "{ids:?}"
     );
-    assert!(
-        writes_by_the_doctor(&cluster)
-            .iter()
-            .all(|it| it.ends_with("reviews")),
-        "{text}"
-    );
+    let written = writes_by_the_doctor(&cluster);
+    assert!(written.iter().all(|it| it.ends_with("reviews")), "{written:?}");
     assert!(cluster.sim.journal().writes().is_empty());
     cluster.apply(json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n2" } }));
-    let (text, status) = told(&doctor(&cluster, &["--pre"]).await);
-    assert_eq!(status, Some(1), "{text}");
-    assert!(
-        text.contains("without the taint and without provider ID: n2"),
-        "{text}"
-    );
+    let told = doctor(&cluster, &["--pre"]).await;
+    told.says(1, &["without the taint and without provider ID: n2"]);
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_the_configuration_is_told_beside_all_else() {
     let cluster = Cluster::start().await;
-    let line = |words: &[&str]| {
-        let flags = words.iter().chain(&["-v=0"]).map(|it| (*it).to_owned());
-        let all = ["doctor".to_owned()].into_iter().chain(flags);
-        all.chain([format!("--kubeconfig={}", cluster.kubeconfig.display())])
-            .collect::<Vec<_>>()
+    let with = async |flags: &[&str], variables: &[(String, String)]| {
+        let at = cluster.at();
+        let words = [&["doctor", "-v=0", &at], flags].concat();
+        cluster.word_with(&words, variables).await
     };
-    let no_token = run(
-        line(&["--cloud-provider=cloudscale", "--allow-untagged-cloud"]),
-        Vec::new(),
-    )
-    .await;
-    let unknown = run(line(&["--cloud-provider=cloudscal"]), cluster.variables()).await;
-    let untagged = run(line(&["--cloud-provider=cloudscale"]), cluster.variables()).await;
-    let (text, _) = told(&untagged);
+    let untagged = with(&["--cloud-provider=cloudscale"], &cluster.variables()).await;
     let missing = "warning  the controllers have been told what they need: --allow-untagged-cloud is missing";
-    assert!(
-        text.contains(missing) && text.contains("ok       instances are listed: "),
-        "{text}"
-    );
-    for (output, words) in [
-        (no_token, "failed   the cloud's configuration can be used: "),
-        (unknown, "failed   the provider is built in: "),
+    for part in [missing, "ok       instances are listed: "] {
+        assert!(untagged.out.contains(part), "{}", untagged.out);
+    }
+    let allowed = ["--cloud-provider=cloudscale", "--allow-untagged-cloud"];
+    for (told, words) in [
+        (
+            with(&allowed, &[]).await,
+            "failed   the cloud's configuration can be used: ",
+        ),
+        (
+            with(&["--cloud-provider=cloudscal"], &cluster.variables()).await,
+            "failed   the provider is built in: ",
+        ),
     ] {
-        let (text, status) = told(&output);
-        assert_eq!(status, Some(1), "{text}");
-        assert!(text.contains(words), "{text}");
-        assert!(text.contains("ok       the API server answers: "), "{text}");
-        assert!(text.contains("skipped  instances are listed: "), "{text}");
+        told.says(
+            1,
+            &[
+                words,
+                "ok       the API server answers: ",
+                "skipped  instances are listed: ",
+            ],
+        );
     }
 }
 
@@ -258,10 +213,8 @@ async fn a_file_of_the_secure_port_that_is_missing_is_told() {
         (&missing[..], "/nowhere/tls.crt: "),
         (&["--client-ca-file=/nowhere/ca.crt"], "/nowhere/ca.crt: "),
     ] {
-        let (text, status) = told(&doctor(&cluster, flags).await);
-        assert_eq!(status, Some(1), "{text}");
         let line = format!("failed   the files of the secure port can be used: {file}");
-        assert!(text.contains(&line), "{line}: {text}");
+        doctor(&cluster, flags).await.says(1, &[&line]);
     }
 }
 
@@ -271,53 +224,41 @@ async fn a_controller_that_is_switched_off_is_named_where_its_work_is_missing() 
     cluster.join("n1");
     cluster.add_service("web");
     let flag = "--controllers=*,-service-lb-controller,-cloud-node-controller";
-    let (text, status) = told(&doctor(&cluster, &[flag]).await);
-    assert_eq!(status, Some(1), "nobody leads: {text}");
-    for line in [
-        "service-lb-controller does not run",
-        "this manager initialises no Nodes: --controllers switches cloud-node-controller off",
-        "this manager serves no Services: --controllers switches service-lb-controller off",
-    ] {
-        assert!(text.contains(line), "{line}: {text}");
-    }
+    // Nobody leads.
+    doctor(&cluster, &[flag]).await.says(
+        1,
+        &[
+            "service-lb-controller does not run",
+            "this manager initialises no Nodes: --controllers switches cloud-node-controller off",
+            "this manager serves no Services: --controllers switches service-lb-controller off",
+        ],
+    );
 }
 
 /// A cloud that is asked for something before there is a provider.
 #[tokio::test]
 async fn a_login_that_is_refused_is_no_fault_of_the_file() {
     let cluster = Cluster::start().await;
-    let clock = bowline_cloudstack_sim::kit::Clock::system();
-    let sim = CloudstackSim::builder().clock(clock).build();
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let _server = sim.serve(listener).unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("cloud-config");
-    let text = format!(
-        "[Global]\napi-url = http://127.0.0.1:{port}/client/api\napi-key = {}\nsecret-key = {TOKEN}\n",
-        CloudstackSim::API_KEY
-    );
-    std::fs::write(&path, text).unwrap();
-    let arguments = [
-        "doctor".to_owned(),
-        "--cloud-provider=external-cloudstack".to_owned(),
-        "--allow-untagged-cloud".to_owned(),
-        format!("--cloud-config={}", path.display()),
-        format!("--kubeconfig={}", cluster.kubeconfig.display()),
-        "-v=0".to_owned(),
+    let cloud = Refusing::start().await;
+    let flags = [
+        "doctor",
+        "--cloud-provider=external-cloudstack",
+        "--allow-untagged-cloud",
+        &format!("--cloud-config={}", cloud.config.display()),
+        &cluster.at(),
+        "-v=0",
     ];
-    let (text, status) = told(&run(arguments.to_vec(), Vec::new()).await);
-    assert_eq!(status, Some(1), "{text}");
-    for line in [
-        "ok       the cloud's configuration can be used: ".to_owned(),
-        format!("secret-key = <set> ({})", path.display()),
-        "failed   the provider can be built: ".to_owned(),
-        "401".to_owned(),
-        "skipped  instances are listed: ".to_owned(),
-        "ok       the API server answers: ".to_owned(),
-    ] {
-        assert!(text.contains(&line), "{line}: {text}");
-    }
+    cluster.word_with(&flags, &[]).await.says(
+        1,
+        &[
+            "ok       the cloud's configuration can be used: ",
+            &format!("secret-key = <set> ({})", cloud.config.display()),
+            "failed   the provider can be built: ",
+            "401",
+            "skipped  instances are listed: ",
+            "ok       the API server answers: ",
+        ],
+    );
 }
 
 #[tokio::test]
@@ -330,14 +271,10 @@ async fn the_cluster_is_also_found_by_the_kubeconfig_variable() {
         "--allow-untagged-cloud",
     ];
     let mut variables = cluster.variables();
+    let told = cluster.word_with(&words, &variables).await;
+    told.says(1, &["doctor also takes the kubeconfig of $KUBECONFIG"]);
     variables.push(("KUBECONFIG".to_owned(), cluster.kubeconfig.display().to_string()));
-    let (text, status) = told(&run(words.map(str::to_owned).to_vec(), variables).await);
-    assert_eq!(status, Some(1), "nobody leads: {text}");
-    assert!(text.contains("$KUBECONFIG = "), "{text}");
-    let (text, status) = told(&run(words.map(str::to_owned).to_vec(), cluster.variables()).await);
-    assert_eq!(status, Some(1), "{text}");
-    assert!(
-        text.contains("doctor also takes the kubeconfig of $KUBECONFIG"),
-        "{text}"
-    );
+    // Nobody leads.
+    let told = cluster.word_with(&words, &variables).await;
+    told.says(1, &["$KUBECONFIG = "]);
 }

@@ -20,12 +20,8 @@ async fn works(cluster: &Cluster, manager: &Running) {
             cluster.ask("/healthz").await == Some((200, "ok".to_owned()))
         })
         .await;
-    manager
-        .until("the node is initialised", async || cluster.is_initialized("n1"))
-        .await;
-    manager
-        .until("the service has an address", async || cluster.has_address("web"))
-        .await;
+    cluster.initialized(manager, "n1").await;
+    cluster.addressed(manager, "web").await;
 }
 
 #[tokio::test]
@@ -195,9 +191,7 @@ async fn port_0_serves_nothing_and_the_loops_run() {
     let cluster = Cluster::start().await;
     let manager = cluster.manager(&["--secure-port=0"]);
     cluster.join("n1");
-    manager
-        .until("the node is initialised", async || cluster.is_initialized("n1"))
-        .await;
+    cluster.initialized(&manager, "n1").await;
     assert_eq!(cluster.ask("/healthz").await, None);
     assert!(!manager.log().iter().any(|line| line.contains("Serving securely")));
 }
@@ -208,9 +202,7 @@ async fn only_the_loops_that_are_named_run() {
     let manager = cluster.manager(&["--controllers=cloud-node"]);
     cluster.join("n1");
     cluster.add_service("web");
-    manager
-        .until("the node is initialised", async || cluster.is_initialized("n1"))
-        .await;
+    cluster.initialized(&manager, "n1").await;
     let (_, body) = cluster.ask("/healthz?verbose").await.unwrap();
     assert!(
         body.contains("cloud-node-controller") && !body.contains("service-lb-controller"),
@@ -230,9 +222,7 @@ async fn by_the_name_of_the_go_manager_it_needs_no_provider_flag() {
         &cluster.variables(),
     );
     cluster.join("n1");
-    manager
-        .until("the node is initialised", async || cluster.is_initialized("n1"))
-        .await;
+    cluster.initialized(&manager, "n1").await;
     assert!(cluster.api.journal().all().iter().any(|request| {
         request
             .user_agent

@@ -16,9 +16,7 @@ async fn life(flags: &[&str]) -> Vec<String> {
     cluster.join("n1");
     cluster.join("stranger");
     cluster.add_service("web");
-    manager
-        .until("the service has an address", async || cluster.has_address("web"))
-        .await;
+    cluster.addressed(&manager, "web").await;
     manager.signal(Signal::TERM);
     let (status, _) = manager.ended().await;
     let log = manager.log();
@@ -96,9 +94,7 @@ async fn a_healthy_life_has_no_line_that_alarms() {
     let mut manager = cluster.manager(&["--v=3"]);
     cluster.join("n1");
     cluster.add_service("web");
-    manager
-        .until("the service has an address", async || cluster.has_address("web"))
-        .await;
+    cluster.addressed(&manager, "web").await;
     assert!(cluster.api.delete("Service", "default", "web"));
     manager
         .until("it is gone", async || {

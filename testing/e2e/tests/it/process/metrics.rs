@@ -18,9 +18,7 @@ async fn a_scrape_shows_every_series_that_dashboards_go_by_and_none_that_the_ref
     let manager = cluster.manager(&[]);
     cluster.join("n1");
     cluster.add_service("web");
-    manager
-        .until("the service has an address", async || cluster.has_address("web"))
-        .await;
+    cluster.addressed(&manager, "web").await;
     // The status is published a moment before the sync is concluded.
     let settled = "load_balancer_settle_duration_seconds_count";
     manager

@@ -1,56 +1,21 @@
 //! The word `plan`.
 
-use std::process::Output;
-
 use serde_json::{Value, json};
 
 use super::cluster::{Cluster, TOKEN};
+use super::program::Told;
 
 /// Runs `plan` beside the servers of this process.
-async fn plan(cluster: &Cluster, more: &[&str]) -> Output {
-    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig.display());
-    let flags: Vec<&str> = more.iter().copied().chain([kubeconfig.as_str()]).collect();
-    plan_with(cluster, &flags, &[]).await
+async fn plan(cluster: &Cluster, more: &[&str]) -> Told {
+    cluster.word(&[&["plan"], more].concat()).await
 }
 
-/// The same without a flag that says where the cluster is, and with these variables.
-async fn plan_with(cluster: &Cluster, more: &[&str], more_variables: &[(&str, String)]) -> Output {
-    let mut arguments = vec![
-        "plan".to_owned(),
-        "--cloud-provider=cloudscale".to_owned(),
-        "--allow-untagged-cloud".to_owned(),
-    ];
-    arguments.extend(more.iter().map(|it| (*it).to_owned()));
+/// The same with this variable instead of the flag that says where the cluster is.
+async fn plan_at(cluster: &Cluster, kubeconfig: String) -> Told {
     let mut variables = cluster.variables();
-    variables.extend(
-        more_variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone())),
-    );
-    tokio::task::spawn_blocking(move || {
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        super::program::run_as("cloud-controller-manager", &arguments, &variables)
-    })
-    .await
-    .unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn node(cluster: &Cluster, name: &str) {
-    use bowline_cloudscale_sim::{InterfaceSpec, ServerSpec};
-    let server = cluster.sim.add_server(ServerSpec {
-        interfaces: vec![InterfaceSpec::Private],
-        ..ServerSpec::new(name)
-    });
-    cluster.apply(json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-        "spec": { "providerID": format!("cloudscale://{server}") },
-        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
-    }));
+    variables.push(("KUBECONFIG".to_owned(), kubeconfig));
+    let words = ["plan", "--cloud-provider=cloudscale", "--allow-untagged-cloud"];
+    cluster.word_with(&words, &variables).await
 }
 
 fn service(cluster: &Cluster, annotations: Value) {
@@ -64,11 +29,11 @@ fn service(cluster: &Cluster, annotations: Value) {
 #[tokio::test]
 async fn a_plan_with_changes_is_told_as_text_and_json_with_status_2_and_nothing_is_written() {
     let cluster = Cluster::start().await;
-    node(&cluster, "n1");
-    node(&cluster, "n2");
+    cluster.add_node("n1");
+    cluster.add_node("n2");
     service(&cluster, json!({}));
     let shown = plan(&cluster, &[]).await;
-    assert_eq!(shown.status.code(), Some(2), "{shown:?}");
+    assert_eq!(shown.code, Some(2), "{shown:?}");
     let filters = vec![
         (
             r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
@@ -77,12 +42,12 @@ async fn a_plan_with_changes_is_told_as_text_and_json_with_status_2_and_nothing_
         (r"http://127\.0\.0\.1:\d+", "[cloud]"),
     ];
     insta::with_settings!({ filters => filters.clone() }, {
-        insta::assert_snapshot!("plan_text", text(&shown));
+        insta::assert_snapshot!("plan_text", shown.out);
     });
 
     let shown = plan(&cluster, &["--output=json", "--service=default/web"]).await;
-    assert_eq!(shown.status.code(), Some(2));
-    let parsed: Value = serde_json::from_str(&text(&shown)).unwrap();
+    assert_eq!(shown.code, Some(2));
+    let parsed = shown.json();
     insta::with_settings!({ filters => filters }, {
         insta::assert_snapshot!("plan_json", serde_json::to_string_pretty(&parsed).unwrap());
     });
@@ -93,78 +58,61 @@ async fn a_plan_with_changes_is_told_as_text_and_json_with_status_2_and_nothing_
 #[tokio::test]
 async fn a_plan_without_changes_has_status_0() {
     let cluster = Cluster::start().await;
-    node(&cluster, "n1");
+    cluster.add_node("n1");
     service(&cluster, json!({}));
     let manager = cluster.manager(&["--secure-port=0"]);
-    manager
-        .until("the service has an address", async || cluster.has_address("web"))
-        .await;
+    cluster.addressed(&manager, "web").await;
     drop(manager);
     let shown = plan(&cluster, &[]).await;
-    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown));
-    insta::assert_snapshot!("plan_idle", text(&shown));
+    assert_eq!(shown.code, Some(0), "{}", shown.out);
+    insta::assert_snapshot!("plan_idle", shown.out);
 }
 
 #[tokio::test]
 async fn a_plan_that_cannot_be_made_has_status_1_and_says_why() {
     let cluster = Cluster::start().await;
-    node(&cluster, "n1");
+    cluster.add_node("n1");
     service(
         &cluster,
         json!({ "k8s.cloudscale.ch/loadbalancer-pool-algorithm": "fastest" }),
     );
     let refused = plan(&cluster, &[]).await;
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused).contains("pool-algorithm"), "{}", text(&refused));
-    assert!(!text(&refused).contains("no changes"), "{}", text(&refused));
+    refused.says(1, &["pool-algorithm"]);
+    refused.is_silent_on(&["no changes"]);
 
     let absent = plan(&cluster, &["--service=default/nowhere"]).await;
-    assert_eq!(absent.status.code(), Some(1));
-    assert!(
-        text(&absent).contains("there is no such Service"),
-        "{}",
-        text(&absent)
-    );
-    assert!(!text(&absent).contains("no changes"), "{}", text(&absent));
+    absent.says(1, &["there is no such Service"]);
+    absent.is_silent_on(&["no changes"]);
     let absent = plan(&cluster, &["--service=default/nowhere", "--output=json"]).await;
-    let parsed: Value = serde_json::from_str(&text(&absent)).unwrap();
     let outcome = json!({ "state": "failed", "error": "there is no such Service" });
     assert_eq!(
-        (absent.status.code(), &parsed["plans"][0]["outcome"]),
+        (absent.code, &absent.json()["plans"][0]["outcome"]),
         (Some(1), &outcome)
     );
 
     cluster.sim.revoke_token(TOKEN);
-    cluster
-        .sim
-        .set_token("another", bowline_cloudscale_sim::Access::ReadWrite);
+    let access = bowline_cloudscale_sim::Access::ReadWrite;
+    cluster.sim.set_token("another", access);
     service(&cluster, json!({}));
-    let denied = plan(&cluster, &[]).await;
-    assert_eq!(denied.status.code(), Some(1));
-    let all = format!("{}{}", text(&denied), String::from_utf8_lossy(&denied.stderr));
-    assert!(all.contains("401") && !all.contains(&TOKEN[4..]), "{all}");
+    plan(&cluster, &[]).await.says(1, &["401"]);
 }
 
 #[tokio::test]
 async fn a_plan_finds_the_cluster_by_kubeconfig_variable_and_says_nothing_else() {
     let cluster = Cluster::start().await;
-    node(&cluster, "n1");
+    cluster.add_node("n1");
     service(&cluster, json!({}));
     let there = cluster.kubeconfig.display();
     let by_flag = plan(&cluster, &[]).await;
     for value in [format!("{there}"), format!("/nowhere/kubeconfig::{there}")] {
-        let shown = plan_with(&cluster, &[], &[("KUBECONFIG", value)]).await;
-        assert_eq!(shown.status.code(), Some(2), "{shown:?}");
-        assert_eq!(text(&shown), text(&by_flag));
-        assert_eq!(String::from_utf8_lossy(&shown.stderr), "");
+        let shown = plan_at(&cluster, value).await;
+        let expected = (Some(2), by_flag.out.as_str(), "");
+        assert_eq!((shown.code, shown.out.as_str(), shown.err.as_str()), expected);
     }
     let shown = plan(&cluster, &["-v=0"]).await;
-    let log = String::from_utf8_lossy(&shown.stderr);
-    assert!(log.contains("cloudscale API client"), "{log}");
+    assert!(shown.err.contains("cloudscale API client"), "{}", shown.err);
     // Of several files that are there, the first one counts.
-    let several = format!("{there}:{there}");
-    let shown = plan_with(&cluster, &[], &[("KUBECONFIG", several)]).await;
-    let log = String::from_utf8_lossy(&shown.stderr);
+    let log = plan_at(&cluster, format!("{there}:{there}")).await.err;
     assert!(
         log.contains("only the first one is read") && log.lines().count() == 1,
         "{log}"
@@ -174,11 +122,11 @@ async fn a_plan_finds_the_cluster_by_kubeconfig_variable_and_says_nothing_else()
 #[tokio::test]
 async fn what_is_printed_is_what_is_then_done_in_that_order() {
     let cluster = Cluster::start().await;
-    node(&cluster, "n1");
-    node(&cluster, "n2");
+    cluster.add_node("n1");
+    cluster.add_node("n2");
     service(&cluster, json!({}));
     let shown = plan(&cluster, &["--output=json"]).await;
-    let parsed: Value = serde_json::from_str(&text(&shown)).unwrap();
+    let parsed = shown.json();
     let printed: Vec<String> = parsed["plans"][0]["waves"]
         .as_array()
         .unwrap()
@@ -196,9 +144,7 @@ async fn what_is_printed_is_what_is_then_done_in_that_order() {
         .collect();
 
     let manager = cluster.manager(&["--secure-port=0"]);
-    manager
-        .until("the service has an address", async || cluster.has_address("web"))
-        .await;
+    cluster.addressed(&manager, "web").await;
     let mut done: Vec<String> = Vec::new();
     for call in cluster.sim.journal().writes() {
         assert_eq!(call.method, http::Method::POST);

@@ -49,6 +49,62 @@ pub(crate) fn run_by_link(name: &str, arguments: &[&str], variables: &[(&str, &s
         .expect("the program starts")
 }
 
+/// What a word of the program printed, and its exit status.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Told {
+    /// All that it printed.
+    pub(crate) fn all(&self) -> String {
+        format!("{}--- stderr\n{}", self.out, self.err)
+    }
+
+    /// It ended with this status, and printed each of these.
+    #[track_caller]
+    pub(crate) fn says(&self, code: i32, parts: &[&str]) {
+        let all = self.all();
+        assert_eq!(self.code, Some(code), "{all}");
+        for part in parts {
+            assert!(all.contains(part), "{part}\n{all}");
+        }
+    }
+
+    /// It printed none of these.
+    #[track_caller]
+    pub(crate) fn is_silent_on(&self, parts: &[&str]) {
+        let all = self.all();
+        for part in parts {
+            assert!(!all.contains(part), "{part}\n{all}");
+        }
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.all()))
+    }
+}
+
+/// Runs a word of the program to its end under this name, while the servers of this process go on.
+pub(crate) async fn run_word(name: &'static str, words: &[&str], variables: &[(String, String)]) -> Told {
+    let words: Vec<String> = words.iter().map(|it| (*it).to_owned()).collect();
+    let variables = variables.to_vec();
+    let output = tokio::task::spawn_blocking(move || {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let variables: Vec<(&str, &str)> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        run_as(name, &words, &variables)
+    });
+    let output = output.await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Told {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code(),
+    }
+}
+
 /// A program that runs; killed when this is dropped.
 pub(crate) struct Running {
     child: Child,

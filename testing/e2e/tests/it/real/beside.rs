@@ -96,7 +96,7 @@ fn of_ours(name: &str) -> Value {
 
 #[tokio::test]
 async fn a_go_manager_of_another_cloud_and_ours_leave_each_other_s_nodes_and_services_alone() {
-    let Some(site) = Site::start("two managers of two clouds").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     site.apply(RIGHTS).await;

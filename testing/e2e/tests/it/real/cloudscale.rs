@@ -119,7 +119,7 @@ impl Mortal for CloudscaleSim {
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and_nothing_of_one_that_goes() {
-    let Some(site) = Site::start("death at every write to cloudscale.ch").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     site.die_at_every_write().await;

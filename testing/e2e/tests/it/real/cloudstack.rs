@@ -213,7 +213,7 @@ impl CloudStack {
 
 #[tokio::test]
 async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
-    let Some(site) = Site::<CloudStack>::start("the former manifest of CloudStack").await else {
+    let Some(site) = Site::<CloudStack>::start().await else {
         return;
     };
     let mut manager = site.manager_with(&["--leader-elect=true", "--node-monitor-period=1s"]);
@@ -225,12 +225,7 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and_nothing_of_one_that_goes() {
-    let Some(site) = Site::start_in(
-        CloudStack::at_a_free_address(),
-        "death at every write of CloudStack's manager",
-    )
-    .await
-    else {
+    let Some(site) = Site::start_in(CloudStack::at_a_free_address()).await else {
         return;
     };
     site.die_at_every_write().await;

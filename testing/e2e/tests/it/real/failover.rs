@@ -263,7 +263,7 @@ async fn term(site: &Site) -> (String, i32) {
 
 #[tokio::test]
 async fn however_a_leader_goes_the_other_one_takes_over_and_nothing_is_written_twice() {
-    let Some(site) = Site::start_with("two processes, one lease", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     // Time enough to be interrupted.
@@ -287,7 +287,7 @@ async fn a_role_without_a_watch_on_leases_is_enough_and_a_release_is_noticed_wit
         "--leader-elect-renew-deadline=45s",
         "--leader-elect-retry-period=1s",
     ];
-    let Some(site) = Site::start("a failover under the Go manager's role").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     site.join("n1").await;
@@ -338,7 +338,7 @@ async fn logged(leader: &Replica, text: &str, times: usize) {
 
 #[tokio::test]
 async fn a_leader_whose_lease_stayed_its_own_goes_on_where_the_api_server_left_it() {
-    let Some(site) = Site::start_with("a leader that recovers", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.cloud
@@ -375,7 +375,7 @@ async fn a_leader_whose_lease_stayed_its_own_goes_on_where_the_api_server_left_i
 
 #[tokio::test]
 async fn a_leader_that_comes_back_to_a_lease_of_another_process_ends() {
-    let Some(site) = Site::start_with("a leader that was replaced", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.cloud

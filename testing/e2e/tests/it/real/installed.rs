@@ -155,11 +155,10 @@ async fn run<C>(site: &Site<C>, root: &Path) -> Running {
 }
 
 async fn lives_as_installed<C: Life>(preset: &str) {
-    let what = format!("a life as installed for {preset}");
-    let Some(helm) = Helm::or_leave_out(&what) else {
+    let Some(helm) = Helm::or_skip() else {
         return;
     };
-    let installed = Site::assemble(C::new(), &what, async |plane, cloud, url| {
+    let installed = Site::assemble(C::new(), async |plane, cloud, url| {
         install(&helm, plane, &values(preset, cloud, url));
     })
     .await;

@@ -151,7 +151,7 @@ impl Mortal for OpenstackSim {
 
 #[tokio::test]
 async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
-    let Some(site) = Site::start("the former manifest of OpenStack").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
@@ -163,7 +163,7 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and_nothing_of_one_that_goes() {
-    let Some(site) = Site::start("death at every write to OpenStack").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     site.die_at_every_write().await;
@@ -171,7 +171,7 @@ async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and
 
 #[tokio::test]
 async fn the_next_leader_finishes_what_the_last_one_began() {
-    let Some(site) = Site::start("a hand-over in OpenStack").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     // Time enough to be interrupted.
@@ -201,7 +201,7 @@ async fn the_next_leader_finishes_what_the_last_one_began() {
 
 #[tokio::test]
 async fn nodes_get_their_routes_on_the_router_and_lose_them() {
-    let Some(site) = Site::start("routes of OpenStack").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     let router = site.cloud.home().router;

@@ -189,7 +189,7 @@ fn hostname(name: &str) -> String {
 
 #[tokio::test]
 async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
-    let Some(site) = Site::<PhoenixnapSim>::start("the former manifest of phoenixNAP").await else {
+    let Some(site) = Site::<PhoenixnapSim>::start().await else {
         return;
     };
     let flags = ["--leader-elect=false", "--node-monitor-period=1s"];
@@ -217,7 +217,7 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_block_for_a_service_that_lives_and_none_for_one_that_goes() {
-    let Some(site) = Site::<PhoenixnapSim>::start("death at every write to phoenixNAP").await else {
+    let Some(site) = Site::<PhoenixnapSim>::start().await else {
         return;
     };
     site.die_at_every_write().await;
@@ -227,7 +227,7 @@ async fn killed_at_any_write_it_leaves_one_block_for_a_service_that_lives_and_no
 
 #[tokio::test]
 async fn two_processes_without_a_lease_buy_one_block_for_each_service() {
-    let Some(site) = Site::<PhoenixnapSim>::start("two processes at once").await else {
+    let Some(site) = Site::<PhoenixnapSim>::start().await else {
         return;
     };
     site.cloud.api().set_latency(Duration::from_millis(30));

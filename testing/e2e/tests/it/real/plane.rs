@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_control_plane::{AuditEvent, ControlPlane, Options, Version, binaries_or_leave_out};
+use bowline_control_plane::{AuditEvent, ControlPlane, Options, Version, binaries_or_skip};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Service};
 use kube::Api;
@@ -33,9 +33,9 @@ pub(crate) struct Plane {
 impl Plane {
     /// With what an installation gives to the service account, which includes the right to list Nodes; nothing if the
     /// servers are not built.
-    pub(crate) async fn start(what: &str, install: impl AsyncFnOnce(&ControlPlane)) -> Option<Self> {
+    pub(crate) async fn start(install: impl AsyncFnOnce(&ControlPlane)) -> Option<Self> {
         let version = Version::wanted().unwrap();
-        binaries_or_leave_out(version, what)?;
+        binaries_or_skip(version)?;
         let options = Options {
             version,
             audit: true,

@@ -18,7 +18,7 @@ pub(super) fn manifest(name: &str) -> String {
 
 #[tokio::test]
 async fn with_an_account_for_each_loop_the_built_in_roles_are_enough() {
-    let Some(site) = Site::start_with("accounts of controllers", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.apply(&manifest("service-account-credentials.yml")).await;
@@ -306,7 +306,7 @@ async fn matrix(site: &Site, prefix: &str, parts: &[Part], tried: &[Part], flags
 
 #[tokio::test]
 async fn each_missing_rule_is_named_in_the_log_and_on_the_object() {
-    let Some(site) = Site::start_with("missing rules", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.join("witness").await;
@@ -315,7 +315,7 @@ async fn each_missing_rule_is_named_in_the_log_and_on_the_object() {
 
 #[tokio::test]
 async fn each_missing_rule_for_accounts_of_loops_is_named_in_the_log() {
-    let Some(site) = Site::start_with("missing rules for accounts", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     let flags = ["--use-service-account-credentials"];
@@ -325,7 +325,7 @@ async fn each_missing_rule_for_accounts_of_loops_is_named_in_the_log() {
 /// What a real authorizer answers to the doctor's questions, those about single objects among them.
 #[tokio::test]
 async fn the_doctor_finds_the_shipped_rules_whole_and_names_the_one_that_is_missing() {
-    let Some(site) = Site::start_with("doctor", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.may_look_clients_up().await;

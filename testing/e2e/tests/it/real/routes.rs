@@ -60,7 +60,7 @@ async fn condition(plane: &Plane, name: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_route_that_cannot_be_made_is_told_of_made_later_and_goes_with_its_node() {
-    let Some(site) = Site::<PaperSim>::start("routes").await else {
+    let Some(site) = Site::<PaperSim>::start().await else {
         return;
     };
     site.faults().add(Fault::write().always().status(500));

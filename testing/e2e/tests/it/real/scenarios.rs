@@ -10,7 +10,7 @@ use crate::process::cluster::{ask, free_port};
 
 #[tokio::test]
 async fn nodes_and_services_live_under_the_go_manager_s_role_and_nothing_is_forbidden() {
-    let Some(site) = Site::start("nodes and services under the Go manager's role").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
@@ -23,7 +23,7 @@ async fn nodes_and_services_live_under_the_go_manager_s_role_and_nothing_is_forb
 
 #[tokio::test]
 async fn a_node_goes_when_its_server_is_proved_gone_and_not_before() {
-    let Some(site) = Site::start("the deletion of nodes").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     for (name, server) in [("gone", false), ("sick", true), ("well", true)] {
@@ -67,7 +67,7 @@ async fn a_node_goes_when_its_server_is_proved_gone_and_not_before() {
 
 #[tokio::test]
 async fn what_one_process_left_the_next_one_takes_over_without_a_write_and_without_an_event() {
-    let Some(site) = Site::start("a take-over without a write").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     // One process makes it, then the mark, which is ours alone, is taken off: so the Go manager leaves it.
@@ -109,7 +109,7 @@ async fn what_one_process_left_the_next_one_takes_over_without_a_write_and_witho
 
 #[tokio::test]
 async fn the_balancer_of_a_service_that_vanished_while_nobody_led_stays_and_so_does_another_cluster_s() {
-    let Some(site) = Site::start("a Service that vanishes between two processes").await else {
+    let Some(site) = Site::start().await else {
         return;
     };
     let mut first = site.manager();
@@ -177,7 +177,7 @@ subjects:
 async fn our_manifests_are_accepted_and_their_role_is_enough_for_everything() {
     let text = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
     let config = text(&deploy::root().join("cloudscale/config.yml"));
-    let Some(site) = Site::start_with("our own manifests", &config).await else {
+    let Some(site) = Site::start_with(&config).await else {
         return;
     };
     for example in deploy::manifests(&deploy::root().join("cloudscale/examples")) {

@@ -47,7 +47,7 @@ fn reviews(site: &Site) -> usize {
 #[tokio::test]
 async fn what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
     let (rest, reader) = without_reader();
-    let Some(site) = Site::start_with("the lookup of client authorities", &rest).await else {
+    let Some(site) = Site::start_with(&rest).await else {
         return;
     };
     let port = free_port();
@@ -84,7 +84,7 @@ async fn what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
 
 #[tokio::test]
 async fn the_api_server_s_word_decides_about_tokens_and_certificates() {
-    let Some(site) = Site::start_with("delegated decisions", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.may_look_clients_up().await;
@@ -136,8 +136,7 @@ async fn the_api_server_s_word_decides_about_tokens_and_certificates() {
 
 #[tokio::test]
 async fn an_authority_that_the_cluster_adds_is_trusted_without_a_restart() {
-    let Some(site) = Site::start_with("the rotation of client authorities", &manifest("config.yml")).await
-    else {
+    let Some(site) = Site::start_with(&manifest("config.yml")).await else {
         return;
     };
     site.may_look_clients_up().await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::plane::Plane;
-use crate::process::program::{Running, run_as};
+use crate::process::program::{Running, run_word};
 use crate::process::wire::Wire;
 
 /// A simulated cloud, and how the program comes to it.
@@ -70,22 +70,19 @@ impl<C> Deref for Site<C> {
 
 impl<C: Cloud> Site<C> {
     /// With the former manager's role; nothing if the servers are not built.
-    pub(crate) async fn start(what: &str) -> Option<Self> {
-        Self::start_in(C::new(), what).await
+    pub(crate) async fn start() -> Option<Self> {
+        Self::start_in(C::new()).await
     }
 
     /// The same in a cloud where something is already.
-    pub(crate) async fn start_in(cloud: C, what: &str) -> Option<Self> {
+    pub(crate) async fn start_in(cloud: C) -> Option<Self> {
         let manifests = [C::ROLE, BINDING].concat();
-        Self::assemble(cloud, what, async |plane, _, _| {
-            plane.apply(&manifests).await.unwrap()
-        })
-        .await
+        Self::assemble(cloud, async |plane, _, _| plane.apply(&manifests).await.unwrap()).await
     }
 
     /// With what these manifests give to the service account.
-    pub(crate) async fn start_with(what: &str, manifests: &str) -> Option<Self> {
-        Self::assemble(C::new(), what, async |plane, _, _| {
+    pub(crate) async fn start_with(manifests: &str) -> Option<Self> {
+        Self::assemble(C::new(), async |plane, _, _| {
             plane.apply(manifests).await.unwrap()
         })
         .await
@@ -94,12 +91,11 @@ impl<C: Cloud> Site<C> {
     /// With what an installation makes, which is told of the cloud and of its address.
     pub(crate) async fn assemble(
         cloud: C,
-        what: &str,
         install: impl AsyncFnOnce(&ControlPlane, &C, &str),
     ) -> Option<Self> {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let server = serve::serve(listener, cloud.api()).unwrap();
-        let plane = Plane::start(what, async |plane| install(plane, &cloud, &server.url()).await).await?;
+        let plane = Plane::start(async |plane| install(plane, &cloud, &server.url()).await).await?;
         Some(Self {
             server,
             directory: tempfile::tempdir().unwrap(),
@@ -149,12 +145,8 @@ impl<C: Cloud> Site<C> {
         arguments.extend(self.cloud.flags(&url, self.directory.path()));
         arguments.extend(more.iter().map(|it| (*it).to_owned()));
         let variables = self.cloud.variables(&url);
-        let output = tokio::task::spawn_blocking(move || {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let variables: Vec<_> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-            run_as(C::PROGRAM, &arguments, &variables)
-        });
-        String::from_utf8(output.await.unwrap().stdout).unwrap()
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run_word(C::PROGRAM, &words, &variables).await.out
     }
 
     /// Starts the program under a name of its own, with ways of its own to the API server and to the cloud.

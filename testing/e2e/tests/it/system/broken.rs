@@ -19,6 +19,7 @@ use bowline_manager::doctor::{Cloud, Patient, Target, examine, explain, render_t
 use bowline_manager::why;
 use serde_json::{Value, json};
 
+use self::How::{Now, Then};
 use self::cases::{cloud, kubernetes, managers, nodes, services};
 use super::world::{SECOND, World};
 
@@ -217,19 +218,25 @@ impl Broken {
 
 type Breaking<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
+/// How something is broken.
+enum How {
+    /// At once.
+    Now(fn(&mut Broken)),
+    /// In steps that take time.
+    Then(for<'a> fn(&'a mut Broken) -> Breaking<'a>),
+}
+
 /// The fault, how it is made, and the words that one command has to print: the cause and the remedy.
-type Case = (
-    &'static str,
-    for<'a> fn(&'a mut Broken) -> Breaking<'a>,
-    &'static str,
-    &'static str,
-);
+type Case = (&'static str, How, &'static str, &'static str);
 
 async fn one_command_names_each(cases: Vec<Case>) {
     let mut missed = Vec::new();
     for (name, breaking, cause, remedy) in cases {
         let mut broken = Broken::healthy().await;
-        breaking(&mut broken).await;
+        match breaking {
+            Now(breaks) => breaks(&mut broken),
+            Then(breaks) => breaks(&mut broken).await,
+        }
         for after in [90, 3_900] {
             broken.world.pass(SECOND * after).await;
             broken.forget_old_events();

@@ -1,6 +1,5 @@
 //! The command as a person calls it, beside the manager and a simulated cloud whose load balancers carry traffic.
 
-use std::process::Output;
 use std::time::Duration;
 
 use bowline_cloudscale_sim::{CloudscaleSim, InterfaceSpec, ServerSpec};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::site::{Behaviour, Site, block};
 use crate::process::cluster::Cluster;
-use crate::process::program::{Running, run_as};
+use crate::process::program::{Running, Told, run_word};
 
 const NAME: &str = "cloud-controller-manager";
 
@@ -42,26 +41,16 @@ fn words(cluster: &Cluster, more: &[&str]) -> Vec<String> {
     let mut all = vec!["check".to_owned(), "traffic".to_owned()];
     all.push("--cloud-provider=cloudscale".to_owned());
     all.push("--allow-untagged-cloud".to_owned());
-    all.push(format!("--kubeconfig={}", cluster.kubeconfig.display()));
+    all.push(cluster.at());
     all.extend(["--port=8080", "--timeout=60s"].map(str::to_owned));
     all.extend(more.iter().map(|it| (*it).to_owned()));
     all
 }
 
-async fn check(cluster: &Cluster, more: &[&str]) -> Output {
-    let (words, variables) = (words(cluster, more), cluster.variables());
-    tokio::task::spawn_blocking(move || {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        run_as(NAME, &words, &variables)
-    })
-    .await
-    .unwrap()
-}
-
-fn told(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    format!("{}--- stderr\n{}", text(&output.stdout), text(&output.stderr))
+async fn check(cluster: &Cluster, more: &[&str]) -> Told {
+    let words = words(cluster, more);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    run_word(NAME, &words, &cluster.variables()).await
 }
 
 fn is_clean(cluster: &Cluster) -> bool {
@@ -83,32 +72,26 @@ fn is_clean(cluster: &Cluster) -> bool {
 async fn traffic_comes_through_a_simulated_cloud_and_nothing_is_left_there() {
     let (cluster, _site) = cluster().await;
     let asked = check(&cluster, &[]).await;
-    assert_eq!(asked.status.code(), Some(1));
-    for expected in [
+    let parts = [
         "This will make in namespace bowline-traffic-",
         "create load balancer",
         "--yes makes it without a question",
-    ] {
-        assert!(told(&asked).contains(expected), "{expected}\n{}", told(&asked));
-    }
+    ];
+    asked.says(1, &parts);
     assert!(cluster.api.journal().writes().is_empty());
 
     let manager = cluster.manager(&["--secure-port=0"]);
-    manager
-        .until("the Nodes are initialized", async || {
-            ["worker-1", "worker-2"]
-                .iter()
-                .all(|name| cluster.is_initialized(name))
-        })
-        .await;
+    for name in ["worker-1", "worker-2"] {
+        cluster.initialized(&manager, name).await;
+    }
     let tried = check(&cluster, &["--yes", "--output=json"]).await;
-    let value: Value = serde_json::from_slice(&tried.stdout).unwrap_or_else(|_| panic!("{}", told(&tried)));
+    let value = tried.json();
     assert_eq!(value["schema"], "bowline/check-traffic/v1");
     let checks = value["checks"].as_array().unwrap();
     let all_well = checks.iter().all(|check| check["outcome"] == "ok");
-    assert!(all_well && checks.len() == 12, "{}", told(&tried));
+    assert!(all_well && checks.len() == 12, "{}", tried.all());
     assert_eq!(checks.last().unwrap()["id"], "traffic.cloud-gone");
-    assert_eq!(tried.status.code(), Some(0), "{}", told(&tried));
+    tried.says(0, &[]);
     assert!(is_clean(&cluster));
 }
 

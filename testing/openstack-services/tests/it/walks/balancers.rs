@@ -32,17 +32,16 @@ pub(super) async fn walk(walk: &mut Walk<'_>) {
 
 async fn post(walk: &mut Walk<'_>, name: &'static str, path: &str, kind: &str, fields: Value) -> Value {
     let body = json!({ kind: fields });
-    walk.step(name, LoadBalancer, Method::POST, path, Some(body))
-        .await
+    walk.post(name, LoadBalancer, path, body).await
 }
 
 async fn put(walk: &mut Walk<'_>, name: &'static str, path: &str, kind: &str, fields: Value) {
     let body = json!({ kind: fields });
-    walk.step(name, LoadBalancer, Method::PUT, path, Some(body)).await;
+    walk.put(name, LoadBalancer, path, body).await;
 }
 
 async fn get(walk: &mut Walk<'_>, name: &'static str, path: &str) -> Value {
-    walk.step(name, LoadBalancer, Method::GET, path, None).await
+    walk.get(name, LoadBalancer, path).await
 }
 
 async fn refusals(walk: &mut Walk<'_>, subnet: &str) {
@@ -122,8 +121,7 @@ async fn tree(walk: &mut Walk<'_>, subnet: &str) -> String {
     let made = get(walk, "load balancer", &format!("{BALANCERS}/{id}")).await;
     let port = text(&made, "/loadbalancer/vip_port_id");
     let port = format!("/v2.0/ports/{port}");
-    walk.step("port of the VIP", Network, Method::GET, &port, None)
-        .await;
+    walk.get("port of the VIP", Network, &port).await;
     id
 }
 

@@ -26,14 +26,10 @@ pub(super) async fn walk(walk: &mut Walk<'_>) {
         let answer = log_in(url, &login).await.unwrap();
         walk.keep(name, answer);
     }
-    walk.step("version of keystone", Identity, Method::GET, "", None)
-        .await;
-    walk.step("version of neutron", Network, Method::GET, "/", None)
-        .await;
-    walk.step("versions of octavia", LoadBalancer, Method::GET, "/", None)
-        .await;
-    walk.step("version of nova", Compute, Method::GET, "/", None)
-        .await;
+    walk.get("version of keystone", Identity, "").await;
+    walk.get("version of neutron", Network, "/").await;
+    walk.get("versions of octavia", LoadBalancer, "/").await;
+    walk.get("version of nova", Compute, "/").await;
 
     let nobody = walk.session().with_token("made-up");
     for (name, service, path) in [

@@ -22,13 +22,13 @@ pub(super) async fn walk(walk: &mut Walk<'_>) {
 async fn post(walk: &mut Walk<'_>, name: &'static str, path: &str, kind: &str, fields: Value) -> Value {
     let body = json!({ kind: fields });
     let path = format!("/v2.0/{path}");
-    walk.step(name, Network, Method::POST, &path, Some(body)).await
+    walk.post(name, Network, &path, body).await
 }
 
 async fn put(walk: &mut Walk<'_>, name: &'static str, path: &str, kind: &str, fields: Value) {
     let body = json!({ kind: fields });
     let path = format!("/v2.0/{path}");
-    walk.step(name, Network, Method::PUT, &path, Some(body)).await;
+    walk.put(name, Network, &path, body).await;
 }
 
 async fn groups(walk: &mut Walk<'_>) -> String {
@@ -47,14 +47,7 @@ async fn groups(walk: &mut Walk<'_>) -> String {
         .await
         .body;
     let default = format!("/v2.0/security-groups/{}", text(&all, "/security_groups/0/id"));
-    walk.step(
-        "delete the default group",
-        Network,
-        Method::DELETE,
-        &default,
-        None,
-    )
-    .await;
+    walk.delete("delete the default group", Network, &default).await;
     let made = post(
         walk,
         "a group",
@@ -207,7 +200,7 @@ async fn floating_ips(walk: &mut Walk<'_>) {
         .call_with_headers(Network, Method::DELETE, &path, &stale, None)
         .await;
     walk.keep("a deletion of an old revision", stale.unwrap());
-    walk.step("delete it", Network, Method::DELETE, &path, None).await;
+    walk.delete("delete it", Network, &path).await;
 }
 
 async fn routers(walk: &mut Walk<'_>) {
@@ -336,7 +329,7 @@ async fn orders(walk: &mut Walk<'_>) {
             "/v2.0/security-groups?sort_key=colour&sort_dir=asc".to_owned(),
         ),
     ] {
-        walk.step(name, Network, get.clone(), &path, None).await;
+        walk.get(name, Network, &path).await;
     }
     for (name, path) in [
         (

@@ -48,6 +48,18 @@ impl Balancer {
     fn members(&self) -> String {
         format!("pools/{}/members", self.pool)
     }
+
+    async fn put(&self, walk: &mut Walk<'_>, name: &'static str, path: &str, body: Value) -> Value {
+        write(walk, &self.id, name, Method::PUT, path, body).await
+    }
+
+    async fn post(&self, walk: &mut Walk<'_>, name: &'static str, path: &str, body: Value) -> Value {
+        write(walk, &self.id, name, Method::POST, path, body).await
+    }
+
+    async fn delete(&self, walk: &mut Walk<'_>, name: &'static str, path: &str) -> Value {
+        write(walk, &self.id, name, Method::DELETE, path, Value::Null).await
+    }
 }
 
 async fn write(
@@ -138,7 +150,7 @@ async fn pools(walk: &mut Walk<'_>, lb: &Balancer) {
             json!({ "session_persistence": { "type": "NONE" } }),
         ),
     ] {
-        write(walk, &lb.id, name, Method::POST, "pools", pool(fields)).await;
+        lb.post(walk, name, "pools", pool(fields)).await;
     }
     let path = format!("pools/{}", lb.pool);
     for (name, fields) in [
@@ -153,7 +165,7 @@ async fn pools(walk: &mut Walk<'_>, lb: &Balancer) {
         ("no session persistence", json!({ "session_persistence": null })),
         ("its protocol cannot be changed", json!({ "protocol": "HTTP" })),
     ] {
-        write(walk, &lb.id, name, Method::PUT, &path, json!({ "pool": fields })).await;
+        lb.put(walk, name, &path, json!({ "pool": fields })).await;
     }
 }
 
@@ -191,137 +203,75 @@ async fn monitors(walk: &mut Walk<'_>, lb: &Balancer) {
         ),
         ("a method of a monitor for TCP", json!({ "http_method": "GET" })),
     ] {
-        write(
+        lb.post(walk, name, "healthmonitors", monitor(fields)).await;
+    }
+    let made = lb
+        .post(
             walk,
-            &lb.id,
-            name,
-            Method::POST,
+            "a monitor",
             "healthmonitors",
-            monitor(fields),
+            monitor(json!({ "type": "HTTP" })),
         )
         .await;
-    }
-    let made = write(
-        walk,
-        &lb.id,
-        "a monitor",
-        Method::POST,
-        "healthmonitors",
-        monitor(json!({ "type": "HTTP" })),
-    )
-    .await;
     let path = format!("healthmonitors/{}", text(&made, "/healthmonitor/id"));
     for (name, fields) in [
         ("no path", json!({ "url_path": null })),
         ("no delay", json!({ "delay": null })),
         ("its type cannot be changed", json!({ "type": "TCP" })),
     ] {
-        write(
-            walk,
-            &lb.id,
-            name,
-            Method::PUT,
-            &path,
-            json!({ "healthmonitor": fields }),
-        )
-        .await;
+        lb.put(walk, name, &path, json!({ "healthmonitor": fields }))
+            .await;
     }
-    write(
-        walk,
-        &lb.id,
-        "delete the monitor",
-        Method::DELETE,
-        &path,
-        Value::Null,
-    )
-    .await;
-    write(
-        walk,
-        &lb.id,
-        "delete the monitor again",
-        Method::DELETE,
-        &path,
-        Value::Null,
-    )
-    .await;
+    lb.delete(walk, "delete the monitor", &path).await;
+    lb.delete(walk, "delete the monitor again", &path).await;
 }
 
 /// What carries datagrams does not translate between the families.
 async fn families(walk: &mut Walk<'_>, lb: &Balancer) {
-    let post = Method::POST;
     let fields = json!({ "listener": { "loadbalancer_id": lb.id, "protocol": "UDP", "protocol_port": 53 } });
-    let made = write(
-        walk,
-        &lb.id,
-        "a listener for UDP",
-        post.clone(),
-        "listeners",
-        fields,
-    )
-    .await;
+    let made = lb.post(walk, "a listener for UDP", "listeners", fields).await;
     let listener = text(&made, "/listener/id").to_owned();
     let fields =
         json!({ "pool": { "listener_id": listener, "protocol": "UDP", "lb_algorithm": "ROUND_ROBIN" } });
-    let made = write(walk, &lb.id, "a pool for UDP", post.clone(), "pools", fields).await;
+    let made = lb.post(walk, "a pool for UDP", "pools", fields).await;
     let pool = text(&made, "/pool/id").to_owned();
     let members = format!("pools/{pool}/members");
     let member = json!({ "address": "fd00:10::11", "protocol_port": 30053 });
     let one = json!({ "member": member });
-    write(
+    lb.post(
         walk,
-        &lb.id,
         "a member of the other family for UDP",
-        post.clone(),
         &members,
         one.clone(),
     )
     .await;
-    write(
+    lb.put(
         walk,
-        &lb.id,
         "a batch of the other family for UDP",
-        Method::PUT,
         &members,
         json!({ "members": [member] }),
     )
     .await;
-    write(
-        walk,
-        &lb.id,
-        "a member of the other family",
-        post.clone(),
-        &lb.members(),
-        one,
-    )
-    .await;
+    lb.post(walk, "a member of the other family", &lb.members(), one)
+        .await;
     for (name, kind, delay) in [
         ("a monitor of echoes of a pool for UDP", "PING", 5),
         ("a quick monitor for UDP", "UDP-CONNECT", 1),
         ("a monitor for SCTP of a pool for UDP", "SCTP", 5),
     ] {
         let monitor = json!({ "healthmonitor": { "pool_id": pool, "type": kind, "delay": delay, "timeout": 3, "max_retries": 1 } });
-        write(walk, &lb.id, name, post.clone(), "healthmonitors", monitor).await;
+        lb.post(walk, name, "healthmonitors", monitor).await;
     }
-    write(
+    lb.delete(
         walk,
-        &lb.id,
         "delete the listener for UDP",
-        Method::DELETE,
         &format!("listeners/{listener}"),
-        Value::Null,
     )
     .await;
     walk.balance("its pool stays", Method::GET, &format!("pools/{pool}"), None)
         .await;
-    write(
-        walk,
-        &lb.id,
-        "delete the pool for UDP",
-        Method::DELETE,
-        &format!("pools/{pool}"),
-        Value::Null,
-    )
-    .await;
+    lb.delete(walk, "delete the pool for UDP", &format!("pools/{pool}"))
+        .await;
 }
 
 /// What goes with what.
@@ -335,7 +285,7 @@ async fn ends(walk: &mut Walk<'_>, lb: &Balancer) {
         .body;
     let monitor = format!("healthmonitors/{}", text(&monitors, "/healthmonitors/0/id"));
     let (listener, pool) = (format!("listeners/{}", lb.listener), format!("pools/{}", lb.pool));
-    write(walk, &lb.id, "the pool goes", Method::DELETE, &pool, Value::Null).await;
+    lb.delete(walk, "the pool goes", &pool).await;
     for (name, path) in [
         ("its listener stays without it", &listener),
         ("its monitor is gone", &monitor),
@@ -344,24 +294,10 @@ async fn ends(walk: &mut Walk<'_>, lb: &Balancer) {
         walk.balance(name, Method::GET, path, None).await;
     }
     let fields = json!({ "listener": { "default_pool_id": NOBODY } });
-    write(
-        walk,
-        &lb.id,
-        "an unknown pool of a listener",
-        Method::PUT,
-        &listener,
-        fields,
-    )
-    .await;
+    lb.put(walk, "an unknown pool of a listener", &listener, fields)
+        .await;
     let pool = json!({ "name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN" });
     let nested = json!({ "listener": { "loadbalancer_id": lb.id, "protocol": "TCP", "protocol_port": 82, "default_pool": pool } });
-    write(
-        walk,
-        &lb.id,
-        "a listener with a pool within",
-        Method::POST,
-        "listeners",
-        nested,
-    )
-    .await;
+    lb.post(walk, "a listener with a pool within", "listeners", nested)
+        .await;
 }

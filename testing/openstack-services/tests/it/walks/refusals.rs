@@ -38,8 +38,7 @@ async fn refused(walk: &mut Walk<'_>, name: &'static str, fields: Value) {
         let path = format!("/v2.0/ports/{port}");
         let shown = walk.look(Network, &path).await.body;
         walk.note(name, json!({ "its owner": shown["port"]["device_owner"] }));
-        walk.step("its port is deleted", Network, Method::DELETE, &path, None)
-            .await;
+        walk.delete("its port is deleted", Network, &path).await;
     }
 }
 

@@ -4,7 +4,7 @@ use bowline_openstack_services::Service::LoadBalancer;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Balancer, NOBODY, write};
+use super::{Balancer, NOBODY};
 use crate::walk::{Walk, text};
 
 /// Keeps what a list of members says of them, numbers included.
@@ -44,15 +44,7 @@ pub(super) async fn members(walk: &mut Walk<'_>, lb: &Balancer) {
         "address": "10.0.0.11", "protocol_port": 30080, "subnet_id": lb.subnet, "name": "node-1", "weight": 5, "backup": true,
         "admin_state_up": false, "monitor_port": 31000, "monitor_address": "10.0.0.111", "tags": ["t"],
     } });
-    let made = write(
-        walk,
-        &lb.id,
-        "a member with all it may have",
-        Method::POST,
-        &path,
-        full,
-    )
-    .await;
+    let made = lb.post(walk, "a member with all it may have", &path, full).await;
     let member = format!("{path}/{}", text(&made, "/member/id"));
     note_members(walk, lb, "it has all that").await;
     for (name, fields) in [
@@ -61,15 +53,7 @@ pub(super) async fn members(walk: &mut Walk<'_>, lb: &Balancer) {
         ("no weight", json!({ "weight": null, "backup": null })),
         ("weight and standby again", json!({ "weight": 7, "backup": true })),
     ] {
-        write(
-            walk,
-            &lb.id,
-            name,
-            Method::PUT,
-            &member,
-            json!({ "member": fields }),
-        )
-        .await;
+        lb.put(walk, name, &member, json!({ "member": fields })).await;
         note_members(walk, lb, name).await;
     }
     for (name, fields) in [
@@ -77,27 +61,11 @@ pub(super) async fn members(walk: &mut Walk<'_>, lb: &Balancer) {
         ("a weight above all", json!({ "weight": 257 })),
         ("a weight that is a word", json!({ "weight": "much" })),
     ] {
-        write(
-            walk,
-            &lb.id,
-            name,
-            Method::PUT,
-            &member,
-            json!({ "member": fields }),
-        )
-        .await;
+        lb.put(walk, name, &member, json!({ "member": fields })).await;
     }
     // An entry that says nothing but which member it is.
     let bare = json!({ "members": [{ "address": "10.0.0.11", "protocol_port": 30080 }] });
-    write(
-        walk,
-        &lb.id,
-        "a batch with a bare entry",
-        Method::PUT,
-        &path,
-        bare,
-    )
-    .await;
+    lb.put(walk, "a batch with a bare entry", &path, bare).await;
     note_members(walk, lb, "a batch with a bare entry").await;
 }
 
@@ -106,15 +74,7 @@ pub(super) async fn twins(walk: &mut Walk<'_>, lb: &Balancer) {
     let member =
         |address: &str| json!({ "address": address, "protocol_port": 30080, "subnet_id": lb.subnet });
     let one = json!({ "member": member("10.0.0.11") });
-    write(
-        walk,
-        &lb.id,
-        "a member like another one",
-        Method::POST,
-        &path,
-        one,
-    )
-    .await;
+    lb.post(walk, "a member like another one", &path, one).await;
     for (name, members) in [
         (
             "a batch with one that is there twice",
@@ -125,15 +85,7 @@ pub(super) async fn twins(walk: &mut Walk<'_>, lb: &Balancer) {
             json!([member("10.0.0.11"), member("10.0.0.12"), member("10.0.0.12")]),
         ),
     ] {
-        write(
-            walk,
-            &lb.id,
-            name,
-            Method::PUT,
-            &path,
-            json!({ "members": members }),
-        )
-        .await;
+        lb.put(walk, name, &path, json!({ "members": members })).await;
     }
     note_members(walk, lb, "after twins").await;
 }
@@ -182,15 +134,7 @@ pub(super) async fn batches(walk: &mut Walk<'_>, lb: &Balancer) {
         ("no members", "", json!([])),
     ] {
         let path = format!("{path}{query}");
-        write(
-            walk,
-            &lb.id,
-            name,
-            Method::PUT,
-            &path,
-            json!({ "members": members }),
-        )
-        .await;
+        lb.put(walk, name, &path, json!({ "members": members })).await;
         note_members(walk, lb, name).await;
     }
     // Nothing is under way after it, so nothing is waited for.
@@ -208,5 +152,5 @@ pub(super) async fn batches(walk: &mut Walk<'_>, lb: &Balancer) {
         None,
     )
     .await;
-    write(walk, &lb.id, "no list at all", Method::PUT, &path, json!({})).await;
+    lb.put(walk, "no list at all", &path, json!({})).await;
 }

@@ -30,26 +30,24 @@ async fn while_busy(
 pub(super) async fn busy(walk: &mut Walk<'_>, lb: &Balancer) {
     let (post, put, delete) = (Method::POST, Method::PUT, Method::DELETE);
     let member = json!({ "address": "10.0.0.11", "protocol_port": 30080 });
-    let made = write(
-        walk,
-        &lb.id,
-        "a member to change",
-        post.clone(),
-        &lb.members(),
-        json!({ "member": member }),
-    )
-    .await;
+    let made = lb
+        .post(
+            walk,
+            "a member to change",
+            &lb.members(),
+            json!({ "member": member }),
+        )
+        .await;
     let member_path = format!("{}/{}", lb.members(), text(&made, "/member/id"));
     let monitor = json!({ "pool_id": lb.pool, "type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1 });
-    let made = write(
-        walk,
-        &lb.id,
-        "a monitor to change",
-        post.clone(),
-        "healthmonitors",
-        json!({ "healthmonitor": monitor }),
-    )
-    .await;
+    let made = lb
+        .post(
+            walk,
+            "a monitor to change",
+            "healthmonitors",
+            json!({ "healthmonitor": monitor }),
+        )
+        .await;
     let monitor_path = format!("healthmonitors/{}", text(&made, "/healthmonitor/id"));
     let (listener, pool) = (format!("listeners/{}", lb.listener), format!("pools/{}", lb.pool));
     let named = |kind: &str| json!({ kind: { "name": "other" } });
@@ -167,7 +165,7 @@ pub(super) async fn limits(walk: &mut Walk<'_>, lb: &Balancer) {
         ),
     ] {
         walk.ground.limit(LoadBalancer, of, 1).await;
-        write(walk, &lb.id, name, post.clone(), path, body.clone()).await;
+        lb.post(walk, name, path, body.clone()).await;
         while_busy(walk, &lb.id, busy, post.clone(), path, body).await;
         walk.ground.limit(LoadBalancer, of, -1).await;
     }
@@ -179,15 +177,8 @@ pub(super) async fn limits(walk: &mut Walk<'_>, lb: &Balancer) {
             json!([member("10.0.0.12"), member("10.0.0.13")]),
         ),
     ] {
-        write(
-            walk,
-            &lb.id,
-            name,
-            put.clone(),
-            &lb.members(),
-            json!({ "members": members }),
-        )
-        .await;
+        lb.put(walk, name, &lb.members(), json!({ "members": members }))
+            .await;
         note_members(walk, lb, name).await;
     }
     let both = json!({ "members": [member("10.0.0.12"), member("10.0.0.13")] });
