@@ -73,7 +73,7 @@ pub static RULES: &[Rule] = &[
         "",
         "nodes/status",
         &["patch"],
-        "Nodes get no addresses and keep the uninitialized taint",
+        "Nodes get no addresses",
     ),
     rule(
         Part::NodeLifecycle,

@@ -74,7 +74,8 @@ impl<'a> Failure<'a> {
     /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
     pub(super) fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
         let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        let is_of_question = !waits && !self.text.contains(STEP_FAILED);
+        let is_of_write = WRITES.iter().any(|it| self.text.contains(it));
+        let is_of_question = !waits && !is_of_write;
         self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
     }
 
@@ -165,8 +166,19 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// What stands before the step that failed, in the text of the drive.
-const STEP_FAILED: &str = "error during ";
+/// What stands in the text of a write that failed: of the drive, of an HTTP call, and of CloudStack's commands.
+const WRITES: [&str; 10] = [
+    "error during ",
+    ": POST ",
+    ": PUT ",
+    ": PATCH ",
+    ": DELETE ",
+    "error creating ",
+    "error associating ",
+    "error assigning ",
+    "error unassigning ",
+    "error deleting ",
+];
 
 /// What to do about a condition that nobody keeps up to date.
 const LEFT: &str = "nobody has to do anything for it: it may be over, and a process of Bowline that leads tells it anew. If a Go manager is to stay, \
