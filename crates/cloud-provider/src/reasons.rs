@@ -26,11 +26,24 @@ pub const FOREIGN_KEPT: (&str, NoteKind) = ("ForeignLoadBalancerKept", Warning);
 /// An address that the Service used is not released: others use it, or nothing proves whose it is.
 pub const ADDRESS_KEPT: (&str, NoteKind) = ("PublicIPKept", Warning);
 
+/// Nodes that are one member, under the names that each cloud has for it.
+const NODES_SHARED: [&str; 3] = [
+    "NodesShareInstance",
+    "NodesShareAddress",
+    "LoadBalancerNodesShareAddress",
+];
+
 /// Whether an event of this reason tells of what is beside the Service, and keeps it from nothing: Nodes that are no members while the
 /// others serve it, or what a refused creation left.
 #[must_use]
 pub fn is_beside(reason: &str) -> bool {
-    [NODES_LEFT_OUT.0, PORT_LEFT.0].contains(&reason)
+    is_of_nodes(reason) || reason == PORT_LEFT.0
+}
+
+/// Whether it tells of Nodes that are no members, or not each a member, of any Service.
+#[must_use]
+pub fn is_of_nodes(reason: &str) -> bool {
+    reason == NODES_LEFT_OUT.0 || NODES_SHARED.contains(&reason)
 }
 
 /// Whether an event of this reason says that something stays when the Service goes.

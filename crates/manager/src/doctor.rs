@@ -223,6 +223,8 @@ struct Objects {
     classes: ServiceClasses,
     /// Whether no process of this program leads; known when the lease is read.
     is_unled: bool,
+    /// Whether the manager lacks permissions, as far as that is known.
+    lacks_permissions: bool,
     /// The proxy by which the manager goes to the cloud, and this command does not.
     detour: Option<String>,
     /// What to do about pods that run with older credentials than their Secret has.
@@ -284,7 +286,9 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let works = managers::check(patient, found.as_ref(), leadership.leader());
     let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");
-    checks.extend(permissions::check(patient, kube, provider, found.as_ref()).await);
+    let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;
+    objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
+    checks.extend(permitted);
     // A cause before what follows from it: a manager that may not, or does not run, does not lead.
     let deletions = leadership.deletions;
     checks.extend([works, leadership.check]);
@@ -400,6 +404,7 @@ fn known<'a>(
         services: objects.services(),
         is_unled: objects.is_unled,
         restart: objects.restart.as_deref(),
+        lacks_permissions: objects.lacks_permissions,
         detour: objects.detour.as_deref(),
     }
 }
@@ -449,6 +454,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
             classes: patient.config.service_classes.clone(),
             is_unled: false,
             restart: None,
+            lacks_permissions: false,
             detour: None,
         };
     };
@@ -467,6 +473,7 @@ async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<Ser
         classes: patient.config.service_classes.clone(),
         is_unled: false,
         restart: None,
+        lacks_permissions: false,
         detour: None,
     }
 }

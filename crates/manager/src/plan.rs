@@ -108,6 +108,7 @@ pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [Plan
         services: &[],
         is_unled: false,
         restart: None,
+        lacks_permissions: false,
         detour: None,
     };
     for report in reports {

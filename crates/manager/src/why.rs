@@ -139,6 +139,8 @@ pub struct Known<'a> {
     pub services: &'a [Arc<Service>],
     /// Whether no process of this program leads, so nothing is made.
     pub is_unled: bool,
+    /// Whether the manager lacks permissions, as far as that is known.
+    pub lacks_permissions: bool,
     /// The proxy by which the manager goes to the cloud, and this command does not; `None`: there is none.
     pub detour: Option<&'a str>,
     /// What to do about pods that run with older credentials than their Secret has; `None`: none is known to.
@@ -393,6 +395,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         addresses::of_before(&mut why, service, known);
     }
     known.tell_unled(&mut why, addresses::DIFFERS);
+    known.tell_unled(&mut why, addresses::UNPUBLISHED);
     let noted = report.into_iter().flat_map(|report| &report.notes);
     let noted: Vec<&str> = noted.map(|note| note.reason).collect();
     let is_told = |it: &SeenEvent| {
@@ -553,7 +556,9 @@ fn of_report(
     }
     for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
         if is_beside(note.reason) {
-            why.is.push(note.text.clone());
+            if !why.is.contains(&note.text) {
+                why.is.push(note.text.clone());
+            }
             continue;
         }
         if is_beyond && !known.warnings(&report.object).any(|it| it.reason == note.reason) {
@@ -572,11 +577,11 @@ fn of_report(
 impl<'a> Known<'a> {
     /// What only waits for a manager that leads waits for more than that where none does, or with credentials that the cloud refuses.
     fn tell_unled(&self, why: &mut Why, id: &str) {
-        let Some(remedy) = self.is_unled.then_some(UNLED).or(self.restart) else {
-            return;
-        };
-        let causes = why.causes.iter_mut().filter(|it| it.id == id);
-        causes.for_each(|it| remedy.clone_into(&mut it.remedy));
+        let hinders = self.is_unled.then_some(UNLED).or(self.restart);
+        if let Some(remedy) = hinders.or(self.lacks_permissions.then_some(FORBIDDEN)) {
+            let causes = why.causes.iter_mut().filter(|it| it.id == id);
+            causes.for_each(|it| remedy.clone_into(&mut it.remedy));
+        }
     }
 
     /// What is said of a failure that only tells that the cloud is not reached from here.
@@ -620,6 +625,10 @@ impl<'a> Known<'a> {
         cause
     }
 }
+
+/// What to do about what waits for a manager that has its permissions.
+const FORBIDDEN: &str =
+    "the manager lacks permissions, which may be why: `doctor` lists them; with them it makes this by itself";
 
 /// What is said of a failure that only tells that the cloud is not reached from here, where the manager goes through a proxy.
 pub(crate) fn of_here(detour: &str, error: &str) -> Option<String> {

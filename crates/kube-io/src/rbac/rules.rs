@@ -38,7 +38,7 @@ pub static RULES: &[Rule] = &[
     rule(Part::Informers, "", "services", &["list", "watch"], "no controller knows any Service"),
     rule(Part::CloudNode, "", "nodes", &["get"], "a Node that others change meanwhile is initialised late"),
     rule(Part::CloudNode, "", "nodes", &["patch"], "Nodes keep the uninitialized taint, without provider ID and labels"),
-    rule(Part::CloudNode, "", "nodes/status", &["patch"], "Nodes get no addresses and keep the uninitialized taint"),
+    rule(Part::CloudNode, "", "nodes/status", &["patch"], "Nodes get no addresses"),
     rule(Part::NodeLifecycle, "", "nodes", &["get"], "the shutdown taint of a Node that others change meanwhile comes and goes late"),
     rule(Part::NodeLifecycle, "", "nodes", &["patch"], "Nodes whose instance is powered off get no shutdown taint"),
     rule(Part::NodeLifecycle, "", "nodes", &["delete"], "Nodes whose instance is gone stay"),

@@ -63,6 +63,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     patient.progress.is_at("asking for the manager's permissions");
     let provider = patient.cloud.provider();
     let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;
+    objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
     let is_of_node = |target: &Target| matches!(target, Target::Node(_));
     let answers = match targets.iter().any(is_of_node) {
         true => cloud::ask(&patient.cloud, objects.nodes()).await,
@@ -185,7 +186,11 @@ fn of_failure(target: &Target, found: &Check) -> Why {
     };
     why.causes
         .push(Cause::new("kubernetes.unread", outcome, &*found.seen, remedy));
-    "nothing can be told, until the API server answers".clone_into(&mut why.next);
+    let next = match found.outcome {
+        Outcome::Skipped => "nothing can be told to whoever may not read it",
+        _ => "nothing can be told, until the API server answers",
+    };
+    next.clone_into(&mut why.next);
     why
 }
 

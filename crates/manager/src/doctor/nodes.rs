@@ -118,15 +118,16 @@ pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check
     let Some(plans) = plans.filter(|_| !is_unserved) else {
         return BALANCED.skipped("no plan of a Service is made");
     };
-    let notes = plans.iter().flat_map(|plan| &plan.notes);
-    let texts = notes
-        .filter(|note| note.reason == reasons::NODES_LEFT_OUT.0)
-        .map(|note| note.text.as_str());
-    let texts: BTreeSet<&str> = texts.collect();
+    let of_plan = |plan: &PlanReport| {
+        let notes = plan.notes.iter().filter(|note| reasons::is_of_nodes(note.reason));
+        let texts = notes.map(|note| note.text.replace(&plan.object, "NAMESPACE/NAME"));
+        texts.collect::<Vec<_>>()
+    };
+    let texts: BTreeSet<String> = plans.iter().flat_map(of_plan).collect();
     if texts.is_empty() {
         return BALANCED.ok("as far as plans of Services were made");
     }
-    let lines = texts.into_iter().map(str::to_owned).collect();
+    let lines = texts.into_iter().collect();
     let remedy = "the Services are served by the other Nodes. What keeps these out, `explain node/NAME` and the checks above say";
     BALANCED.warning("not all", remedy).with(some_lines(lines))
 }

@@ -189,6 +189,7 @@ mod tests {
             services: &[],
             is_unled: false,
             restart: None,
+            lacks_permissions: false,
             detour: None,
         }
     }

@@ -74,7 +74,8 @@ impl<'a> Failure<'a> {
     /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
     pub(super) fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
         let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        let is_of_question = !waits && !OF_WRITES.iter().any(|it| self.text.contains(it));
+        let is_of_write = WRITES.iter().any(|it| self.text.contains(it));
+        let is_of_question = !waits && !is_of_write;
         self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
     }
 
@@ -169,16 +170,21 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// What stands before a write that failed: in the text of the drive, and in those that CloudStack's manager had before.
-const OF_WRITES: [&str; 8] = [
+/// What stands in the text of a write that failed: of the drive, of an HTTP call, and of CloudStack's commands.
+const WRITES: [&str; 13] = [
     "error during ",
-    "error associating ",
+    ": POST ",
+    ": PUT ",
+    ": PATCH ",
+    ": DELETE ",
     "error creating ",
-    "error updating ",
+    "error associating ",
     "error assigning ",
-    "error deleting ",
+    "error unassigning ",
+    "error updating ",
     "error releasing ",
     "error removing ",
+    "error deleting ",
 ];
 
 /// What to do about a condition that nobody keeps up to date.

@@ -30,6 +30,7 @@ fn known<'a>(nodes: &'a [Arc<Node>], events: &'a [SeenEvent]) -> Known<'a> {
         services: &[],
         is_unled: false,
         restart: None,
+        lacks_permissions: false,
         detour: None,
     }
 }

@@ -141,6 +141,7 @@ fn nodes_that_the_selector_leaves_out_are_no_members() {
         services: &[],
         is_unled: false,
         restart: None,
+        lacks_permissions: false,
         detour: None,
         endpoints: None,
         routes: None,

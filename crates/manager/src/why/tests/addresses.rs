@@ -315,3 +315,71 @@ fn a_setting_that_is_wrong_is_named_with_what_it_may_be_and_whose_it_is() {
         None
     );
 }
+
+/// A command only reads, and what it is answered proves nothing of a write.
+#[test]
+fn a_write_that_failed_is_not_said_to_be_over() {
+    let nodes = nodes();
+    for (text, is_over) in [
+        (
+            "error creating load balancer rule a-tcp-80: Unable to contact the agent",
+            false,
+        ),
+        ("load-balancers.create: POST /v1/load-balancers: 500", false),
+        ("error retrieving load balancer rules: 530", true),
+        ("load-balancers.list: GET /v1/load-balancers: 500", true),
+    ] {
+        let why = of_service(
+            &in_trouble("failed", text),
+            Some(&with_step()),
+            &known(&nodes, &[]),
+        );
+        assert_eq!(
+            why.next.starts_with("the cloud answers"),
+            is_over,
+            "{text}: {}",
+            why.next
+        );
+    }
+}
+
+#[test]
+fn what_a_manager_may_not_do_is_not_said_to_be_made_by_itself() {
+    let nodes = nodes();
+    let known = Known {
+        lacks_permissions: true,
+        ..known(&nodes, &[])
+    };
+    let why = of_service(&service(|_| {}), Some(&with_step()), &known);
+    assert!(
+        why.causes[0].remedy.starts_with("the manager lacks permissions"),
+        "{why:?}"
+    );
+    let settled = PlanReport {
+        outcome: ReportedOutcome::Settled {
+            publishes: vec!["192.0.2.7".to_owned()],
+        },
+        ..report()
+    };
+    let why = of_service(&service(|_| {}), Some(&settled), &known);
+    assert!(
+        why.causes[0].remedy.starts_with("the manager lacks permissions"),
+        "{why:?}"
+    );
+}
+
+/// Two Nodes of one instance keep no Service from its use.
+#[test]
+fn nodes_that_are_one_member_are_told_once_and_warn_of_no_service() {
+    let nodes = nodes();
+    let note = || Note::warning("NodesShareInstance", "a and b have one instance");
+    let report = PlanReport {
+        notes: vec![note(), note()],
+        ..report()
+    };
+    let web = at("web", "192.0.2.7", 80);
+    let why = of_service(&web, Some(&report), &known(&nodes, &[]));
+    assert_eq!(why.outcome(), Outcome::Ok, "{why:?}");
+    let told = why.is.iter().filter(|it| it.contains("one instance"));
+    assert_eq!(told.count(), 1, "{why:?}");
+}
