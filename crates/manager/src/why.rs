@@ -321,7 +321,7 @@ impl<'a> Failure<'a> {
     /// Whether it holds for longer than a change in a cloud takes.
     fn has_lasted(&self, now: Timestamp) -> bool {
         self.since
-            .is_some_and(|since| now.duration_since(since) > TRIED_WITHIN)
+            .is_some_and(|since| now.duration_since(since) > CHANGED_WITHIN)
     }
 
     /// Who has to do what about a reason of the condition.
@@ -413,6 +413,9 @@ const OF_WRITES: [&str; 8] = [
     "error releasing ",
     "error removing ",
 ];
+
+/// Within this time a cloud makes a load balancer, or changes it: an amphora of OpenStack is built in one to two minutes.
+const CHANGED_WITHIN: SignedDuration = SignedDuration::from_secs(150);
 
 /// Within this time a manager that leads has tried, and told of it.
 const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);

@@ -125,7 +125,10 @@ mod tests {
         ] {
             assert_eq!(speaks_of_limit(text), is_limit, "{text}");
         }
-        let full = ["No more IP addresses available on network n.", "No free IP address available in subnet s."];
+        let full = [
+            "No more IP addresses available on network n.",
+            "No free IP address available in subnet s.",
+        ];
         assert!(full.into_iter().all(speaks_of_no_address));
         assert!(!speaks_of_no_address("The IP address is not free."));
     }
