@@ -50,7 +50,7 @@ pub use transport::{
 };
 
 // What the contract with the controllers understands of a failure, whatever the cloud.
-pub use bowline_plan::{Class, Classified, Pairs, speaks_of_limit};
+pub use bowline_plan::{Class, Classified, Pairs, speaks_of_limit, speaks_of_no_address};
 // What this stack and the one to the API server have in common.
 pub use bowline_transport::{
     BoxError, CredentialsError, CredentialsFile, Gate, GateClosed, Malformed, OpenGate, Proxy, ProxyError,

@@ -1,9 +1,13 @@
 //! What to do about a call to a cloud that failed: one table for events, conditions, `doctor` and `explain`.
 
 use bowline_cloud_provider::ErrorKind;
+use bowline_plan::speaks_of_no_address;
 
 /// A quota or limit.
 pub const LIMIT: &str = "a quota or limit of the cloud is reached, or it has no more of this: have the limit raised, delete what nobody needs, or ask for something else";
+
+/// A network or subnet without a free address.
+pub const FULL: &str = "a network or subnet has no free address: whoever runs it frees some, or extends it or its allocation pool; or ask for an address elsewhere";
 
 /// The credentials are refused.
 pub const UNAUTHENTICATED: &str = "the cloud does not take the credentials, because a token, key or password is wrong, expired or revoked: give the manager new ones";
@@ -36,6 +40,7 @@ pub const PROXY: &str = "the cloud itself was not reached, so its credentials an
 #[must_use]
 pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
     match kind {
+        ErrorKind::Exhausted if speaks_of_no_address(text) => Some(FULL),
         ErrorKind::Exhausted => Some(LIMIT),
         ErrorKind::Unauthenticated => Some(UNAUTHENTICATED),
         ErrorKind::Denied if text.contains(OF_ROLE) => Some(ROLE),
@@ -75,6 +80,11 @@ mod tests {
                 Some(ROLE),
             ),
             (ErrorKind::Exhausted, "quota", Some(LIMIT)),
+            (
+                ErrorKind::Exhausted,
+                "409 Conflict: No more IP addresses available on network n.",
+                Some(FULL),
+            ),
             (ErrorKind::Transient, certificate, Some(UNTRUSTED)),
             (
                 ErrorKind::Transient,

@@ -73,6 +73,14 @@ pub fn speaks_of_limit(text: &str) -> bool {
     has(&["quota"]) || has(&["limit", "maximum number"]) && has(&["exceed", "reached"])
 }
 
+/// Whether a cloud's words say that a network or subnet has no address left.
+#[must_use]
+pub fn speaks_of_no_address(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut words = ["no more ip addresses", "no free ip address", "no free address"].iter();
+    words.any(|word| text.contains(word))
+}
+
 /// A failure of a call to a cloud. Its text is for people: what failed, on which object. It never holds a secret.
 pub trait Classified: Display {
     /// What to do next.
@@ -117,5 +125,11 @@ mod tests {
         ] {
             assert_eq!(speaks_of_limit(text), is_limit, "{text}");
         }
+        let full = [
+            "No more IP addresses available on network n.",
+            "No free IP address available in subnet s.",
+        ];
+        assert!(full.into_iter().all(speaks_of_no_address));
+        assert!(!speaks_of_no_address("The IP address is not free."));
     }
 }

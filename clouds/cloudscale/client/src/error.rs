@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 
-use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit, speaks_of_no_address};
 
 /// A call that failed.
 ///
@@ -50,7 +50,9 @@ impl From<HttpError> for ApiError {
             .map(|(key, text)| (http.call.redact(&key), http.call.redact(&text)))
             .collect();
         // The API has no code for it. It is about no field, or about the one that there are too many of.
-        let is_limit = fields.values().any(|text| speaks_of_limit(text));
+        let is_limit = fields
+            .values()
+            .any(|text| speaks_of_limit(text) || speaks_of_no_address(text));
         let class = match http.class() {
             Class::Invalid | Class::Denied | Class::Conflict if is_limit => Class::Exhausted,
             class => class,

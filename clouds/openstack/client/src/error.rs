@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError, speaks_of_limit, speaks_of_no_address};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -225,7 +225,7 @@ fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class 
     let is_quota = word == Some("OverQuota") || message.is_some_and(speaks_of_limit);
     // Octavia passes on Neutron's words without the type.
     let is_without_address = matches!(word, Some("IpAddressGenerationFailure" | "NoMoreIpAddresses"))
-        || message.is_some_and(|message| message.contains("No more IP addresses"));
+        || message.is_some_and(speaks_of_no_address);
     match (class, status) {
         // A page of HTML comes from something in between, or from a wrong endpoint, and proves nothing.
         (Class::NotFound, _) if message.is_none() => Class::Invalid,

@@ -34,8 +34,8 @@ pub use self::pool::{
     Member, MemberSettings, MemberUpdate, NewMember, NewPool, Pool, PoolUpdate, SessionPersistence,
 };
 pub use self::port::{AddressPair, FixedIp, Port, PortFilter, PortUpdate, SubPort, TrunkDetails};
-pub use self::quota::Usage;
-pub(crate) use self::quota::{BalancerQuota, NetworkQuota};
+pub(crate) use self::quota::NetworkQuota;
+pub use self::quota::{BalancerQuota, Usage};
 pub use self::security_group::{NewSecurityGroup, NewSecurityGroupRule, SecurityGroup, SecurityGroupRule};
 pub use self::words::{
     AddressKind, Direction, EtherType, ListenerProtocol, MonitorType, OperatingStatus, PersistenceType,

@@ -8,7 +8,8 @@ pub(crate) async fn read(client: Client, has_load_balancers: bool) -> Result<Vec
     let mut all = vec![of_roles(&client.roles().await?)];
     if has_load_balancers {
         let used = client.load_balancers().await?.len();
-        if let Some(most) = client.load_balancer_quota().await? {
+        let quota = client.load_balancer_quota().await?;
+        if let Some(most) = quota.and_then(|quota| quota.load_balancer) {
             all.push(of_quota(
                 "load balancers",
                 used.try_into().unwrap_or(i64::MAX),

@@ -113,7 +113,7 @@ pub trait InstanceDirectory: Send + Sync + 'static {
             return Ok(named.first().copied());
         }
         let ids: Vec<String> = named.into_iter().map(|item| self.id_of(item)).collect();
-        Err(CloudError::other(format!(
+        Err(CloudError::invalid(format!(
             "found more than one instance with the name of node {name}: {}; set `spec.providerID` of the node, or rename all \
              but one of them",
             ids.join(", ")

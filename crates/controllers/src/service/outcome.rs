@@ -117,7 +117,7 @@ impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
         let advice = match refusal.by {
             _ if refusal.remedy.is_some() => None,
-            _ if refusal.is_limit => Some(advice::LIMIT),
+            _ if refusal.is_limit => advice::about(ErrorKind::Exhausted, &refusal.reason),
             RefusedBy::Denial => Some(advice::DENIED),
             RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Failure => None,
         };

@@ -105,7 +105,7 @@ impl<'a> Failure<'a> {
     /// Whether it holds for longer than a change in a cloud takes.
     fn has_lasted(&self, now: Timestamp) -> bool {
         self.since
-            .is_some_and(|since| now.duration_since(since) > TRIED_WITHIN)
+            .is_some_and(|since| now.duration_since(since) > CHANGED_WITHIN)
     }
 
     /// Who has to do what about it.
@@ -186,6 +186,9 @@ const WRITES: [&str; 13] = [
     "error removing ",
     "error deleting ",
 ];
+
+/// Within this time a cloud makes a load balancer, or changes it: an amphora of OpenStack is built in one to two minutes.
+const CHANGED_WITHIN: SignedDuration = SignedDuration::from_secs(150);
 
 /// What to do about a condition that nobody keeps up to date.
 const LEFT: &str = "nobody has to do anything for it: it may be over, and a process of Bowline that leads tells it anew. If a Go manager is to stay, \

@@ -55,15 +55,12 @@ impl Client {
     /// # Errors
     ///
     /// See [`Class`](crate::Class).
-    pub async fn load_balancer_quota(&self) -> Result<Option<i64>, ApiError> {
+    pub async fn load_balancer_quota(&self) -> Result<Option<BalancerQuota>, ApiError> {
         let ticket = self.session.ticket().await?;
         let Some(project) = ticket.project() else {
             return Ok(None);
         };
-        let quota = self
-            .one::<BalancerQuota>(read(operation::QUOTAS_GET, &[project]))
-            .await?;
-        Ok(quota.and_then(|quota| quota.load_balancer))
+        self.one(read(operation::QUOTAS_GET, &[project])).await
     }
 
     /// One load balancer, or `None` if Octavia says that there is none.

@@ -69,6 +69,8 @@ pub struct LoadBalancer {
     pub availability_zone: Option<String>,
     /// When it was made, in UTC: a later time is a greater text.
     pub created_at: Option<String>,
+    /// When it was changed last, in UTC; while a change is under way, when that began.
+    pub updated_at: Option<String>,
 }
 
 /// A load balancer to be created, with all its parts or with none.

@@ -31,11 +31,21 @@ impl Resource for NetworkQuota {
     }
 }
 
-/// A project's quotas in Octavia.
+/// A project's quotas in Octavia, each the most objects of a kind; -1 is no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct BalancerQuota {
+pub struct BalancerQuota {
+    /// Load balancers.
     #[serde(default, alias = "loadbalancer")]
-    pub(crate) load_balancer: Option<i64>,
+    pub load_balancer: Option<i64>,
+    /// Listeners.
+    pub listener: Option<i64>,
+    /// Pools.
+    pub pool: Option<i64>,
+    /// Members.
+    pub member: Option<i64>,
+    /// Health monitors.
+    #[serde(default, alias = "healthmonitor")]
+    pub health_monitor: Option<i64>,
 }
 
 impl Resource for BalancerQuota {

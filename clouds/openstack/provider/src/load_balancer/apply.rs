@@ -151,10 +151,13 @@ async fn write(
         }
     };
     match outcome {
-        Err(error) if step.balancer().is_some() && error.is_busy() => Ok(match error.is_of_pool() {
-            true => Learned::PoolLocked,
-            false => Learned::Busy,
-        }),
+        Err(error) if step.balancer().is_some() && error.is_busy() => {
+            let words = error.message.as_deref().unwrap_or_default().to_owned();
+            Ok(match error.is_of_pool() {
+                true => Learned::PoolLocked(words),
+                false => Learned::Busy(words),
+            })
+        }
         outcome => outcome.map_err(|error| remedies::of_write(settings, error)),
     }
 }

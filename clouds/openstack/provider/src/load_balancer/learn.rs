@@ -21,16 +21,18 @@ use crate::load_balancer::vip_ports::{self, Place};
 
 pub(crate) mod predicted;
 
+/// Nothing happened: the looks since the last write go on being counted.
+fn busy(seen: &mut Seen, words: String, is_pool_locked: bool) {
+    let own = &mut seen.memory.own;
+    (own.is_busy, own.busy_words, own.is_pool_locked) = (true, words, is_pool_locked);
+}
+
 /// Adds what a write's answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     let shown = match learned {
         Learned::Done(shown) => shown.map(|shown| *shown),
-        busy @ (Learned::Busy | Learned::PoolLocked) => {
-            // Nothing happened: the looks since the last write go on being counted.
-            seen.memory.own.is_busy = true;
-            seen.memory.own.is_pool_locked = matches!(busy, Learned::PoolLocked);
-            return;
-        }
+        Learned::Busy(words) => return busy(seen, words, false),
+        Learned::PoolLocked(words) => return busy(seen, words, true),
         Learned::Refused(why) => return not_taken(seen, step, &why),
         Learned::Failed(why) | Learned::Unheard(why) => {
             not_taken(seen, step, &why);

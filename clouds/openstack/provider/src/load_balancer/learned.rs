@@ -11,10 +11,10 @@ use bowline_plan::Refusal;
 pub(crate) enum Learned {
     /// It was made; what the object is like now, where the answer shows it.
     Done(Option<Box<Shown>>),
-    /// Nothing happened: Octavia is at work on the load balancer.
-    Busy,
+    /// Nothing happened: Octavia is at work on the load balancer, in its own words; empty if it was not asked.
+    Busy(String),
     /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
-    PoolLocked,
+    PoolLocked(String),
     /// The cloud refused it: the same would be refused again.
     Refused(Refusal),
     /// It failed otherwise, and holds up nothing else in this reconcile.
@@ -39,7 +39,7 @@ impl Told for Learned {
     fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Done(_) => WriteOutcome::Taken,
-            Self::Busy | Self::PoolLocked => WriteOutcome::PutOff,
+            Self::Busy(_) | Self::PoolLocked(_) => WriteOutcome::PutOff,
             Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
             Self::Unheard(_) => WriteOutcome::Unknown,
         }

@@ -109,6 +109,8 @@ pub(crate) struct Remembered {
     pub(crate) change_pause: Duration,
     /// Octavia refused the last write to the load balancer because another change is under way.
     pub(crate) is_busy: bool,
+    /// What it said then.
+    pub(crate) busy_words: String,
     /// It was a pool of it that Octavia refused that for: it may have failed, which the load balancer does not show.
     pub(crate) is_pool_locked: bool,
     /// The creation of the load balancer was not answered in time, so it may still show.

@@ -269,6 +269,15 @@ pub(crate) fn is_pending(balancer: &LoadBalancer) -> bool {
     )
 }
 
+/// Since when Octavia is at work on it, in words with a separator behind them; empty if it is not, or does not tell.
+pub(crate) fn since(balancer: &LoadBalancer) -> String {
+    let changed = balancer.updated_at.as_ref().or(balancer.created_at.as_ref());
+    let since = changed.filter(|_| is_pending(balancer));
+    since.map_or(String::new(), |it| {
+        format!("since {} UTC; ", it.trim_end_matches('Z'))
+    })
+}
+
 /// A load balancer that bears the Service's name or tag, and serves another Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfAnother {

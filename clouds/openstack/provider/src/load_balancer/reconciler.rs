@@ -163,7 +163,7 @@ impl Reconciler for Balancers {
         if let Some(id) = balancer {
             let is_of_part = matches!(step, CloudStep::Part { .. });
             if !self.reads.under_way.begin(id, &intent.identity().uid, is_of_part) {
-                return Ok((Learned::Busy, self.reads.under_way.pause()));
+                return Ok((Learned::Busy(String::new()), self.reads.under_way.pause()));
             }
         }
         let (groups, late) = (&self.port_groups, &self.late_creations);

@@ -69,6 +69,8 @@ fields! {
     keys::SOURCE_RANGES.key, ["allowed_cidrs", "CIDR"], "name networks of the load balancer's IP family";
     keys::TLS.key, ["default_tls_container_ref", "certificate", "Certificate"],
         "name a certificate that Octavia may read";
+    keys::X_FORWARDED_FOR.key, ["UDP-CONNECT"],
+        "take it off, or put the ports for UDP into a Service of their own: only HTTP can carry that header";
     PROVIDER, ["Provider"], "name a provider that `openstack loadbalancer provider list` shows";
 }
 
@@ -172,7 +174,7 @@ fn refused<'a>(settings: &'a [Setting], message: &str) -> Option<(&'a Setting, &
         is_telling && message.contains(value)
     };
     let words: Vec<&str> = message
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
         .collect();
     // Octavia names the provider in what it says of its options too.
     let is_provider_unknown = ["is not enabled", "was not found"]
@@ -265,6 +267,7 @@ mod tests {
             setting(keys::FLAVOR.key, "flavor-id", "big"),
             setting(keys::MONITOR_TIMEOUT.key, "monitor-timeout", "5"),
             setting(keys::TIMEOUT_CLIENT_DATA.key, "timeout-client-data", "5"),
+            setting(keys::X_FORWARDED_FOR.key, "x-forwarded-for", "true"),
             setting(ADDRESS, ADDRESS, "10.9.9.9"),
             setting(PROVIDER, "lb-provider", "amphora"),
         ];
@@ -290,6 +293,10 @@ mod tests {
                 Some(ADDRESS),
             ),
             ("Provider 'amphora' is not enabled.".to_owned(), Some("lb-provider")),
+            (
+                "UDP-CONNECT type is only supported for pools of type UDP/SCTP".to_owned(),
+                Some("x-forwarded-for"),
+            ),
             (
                 "Provider 'amphora' does not support a requested option: no HTTP".to_owned(),
                 None,

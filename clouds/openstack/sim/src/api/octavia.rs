@@ -154,9 +154,16 @@ impl Call<'_> {
             ["healthmonitors", rest @ ..] => self.objects::<Monitor>(rest),
             ["quotas", _] if self.method() == "GET" => {
                 // Load Balancer API v2, "Show Project Quota"; of what is simulated.
-                let most = self.state.behaviour.quota.load_balancers;
-                let most = most.map_or(value!(-1), |most| value!(most));
-                self.one("quota", value!({ "load_balancer": most }))
+                let quota = self.state.behaviour.quota;
+                let most = |most: Option<usize>| most.map_or(value!(-1), |most| value!(most));
+                let quota = value!({
+                    "load_balancer": most(quota.load_balancers),
+                    "listener": most(quota.listeners),
+                    "pool": most(quota.pools),
+                    "member": most(quota.members),
+                    "health_monitor": most(quota.health_monitors),
+                });
+                self.one("quota", quota)
             }
             _ => self.no_such_path(),
         }

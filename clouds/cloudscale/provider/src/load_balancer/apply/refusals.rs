@@ -88,12 +88,13 @@ fn annotations_of(error: &ApiError) -> Vec<&'static str> {
 pub(super) fn of_write(error: ApiError) -> CloudError {
     let annotations = annotations_of(&error);
     let error = CloudError::of_write(error);
-    if error.kind() != ErrorKind::Invalid || annotations.is_empty() {
+    if !matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Exhausted) || annotations.is_empty() {
         return error;
     }
-    CloudError::invalid(format!(
+    let text = format!(
         "{}; the value is that of {}",
         error.message(),
         annotations.join(" and ")
-    ))
+    );
+    CloudError::new(error.kind(), text)
 }

@@ -22,6 +22,11 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
             "this server takes a port of an address for one rule only, whatever its protocol: put the ports for UDP into a service of \
              their own, with another address",
         ),
+        (CloudStep::CreateRule(new), ErrorKind::Conflict) => refusal.with_remedy(format!(
+            "another load balancer rule or a port forwarding rule has port {} of {}: whoever owns the project removes that rule, or whoever owns \
+             the Service takes another port; the same is tried again from time to time",
+            new.public_port, new.address.ip
+        )),
         (_, ErrorKind::Transient) => {
             refusal.with_remedy("it is tried again; if it stays, CloudStack's management server has the cause in its log")
         }

@@ -70,6 +70,7 @@ fn balancer(id: &str, name: &str, tags: &[&str]) -> LoadBalancer {
         flavor_id: None,
         availability_zone: None,
         created_at: Some(format!("2026-01-01T00:00:{id}")),
+        updated_at: None,
     }
 }
 

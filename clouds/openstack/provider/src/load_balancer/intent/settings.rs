@@ -105,6 +105,7 @@ pub(super) fn settings(
         &keys::MONITOR_MAX_RETRIES_DOWN,
         &keys::HOSTNAME,
         &keys::SOURCE_RANGES,
+        &keys::X_FORWARDED_FOR,
     ] {
         settings.extend(setting(entry, reader, class, options));
     }

@@ -8,7 +8,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerId, ProvisioningStatus}
 use crate::load_balancer::evidence::{self, Found};
 use crate::load_balancer::intent::Intent;
 use crate::load_balancer::memory::{Memory, looks};
-use crate::load_balancer::observed::{Observed, is_pending};
+use crate::load_balancer::observed::{Observed, is_pending, since};
 
 /// The looks at a load balancer that is being deleted, 72 s, before another one is made beside it. A Go manager makes it at once; by
 /// then the address is mostly free again.
@@ -93,16 +93,22 @@ pub(super) fn give_up_in_time(
         }
         _ if looks < limit => return Ok(()),
         (Some(balancer), Intent::Absent(_)) => format!(
-            "load balancer {} is in immutable status, current provisioning status: {}; {PENDING_REMEDY}",
-            balancer.id, balancer.provisioning_status
+            "load balancer {} is in immutable status, current provisioning status: {}; {}{PENDING_REMEDY}",
+            balancer.id,
+            balancer.provisioning_status,
+            since(balancer)
         ),
         (Some(balancer), Intent::Wanted(_)) if is_changed_by_others => format!(
-            "load balancer {} is not ACTIVE, current provisioning status: {}; {PENDING_REMEDY}",
-            balancer.id, balancer.provisioning_status
+            "load balancer {} is not ACTIVE, current provisioning status: {}; {}{PENDING_REMEDY}",
+            balancer.id,
+            balancer.provisioning_status,
+            since(balancer)
         ),
         (Some(balancer), Intent::Wanted(_)) => format!(
-            "timeout waiting for the loadbalancer {} ACTIVE, current provisioning status: {}; {PENDING_REMEDY}",
-            balancer.id, balancer.provisioning_status
+            "timeout waiting for the loadbalancer {} ACTIVE, current provisioning status: {}; {}{PENDING_REMEDY}",
+            balancer.id,
+            balancer.provisioning_status,
+            since(balancer)
         ),
         (None, _) if memory.own.is_busy => {
             let ids: Vec<&str> = observed
@@ -116,7 +122,8 @@ pub(super) fn give_up_in_time(
                     "a pool of load balancer {ids} is being changed, as Octavia says, while the load balancer itself is at rest; if it stays so, ask the operator of the cloud to look at Octavia's workers"
                 ),
                 false => format!(
-                    "load balancer {ids} takes no change: Octavia says that one is under way; {PENDING_REMEDY}"
+                    "load balancer {ids} takes no change: Octavia says that one is under way ({}); {PENDING_REMEDY}",
+                    memory.own.busy_words
                 ),
             }
         }

@@ -10,6 +10,7 @@ use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members;
 use crate::load_balancer::memory::looks;
 use crate::load_balancer::observe::view::View;
+use crate::load_balancer::observed::{is_pending, since};
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::PartChange;
 
@@ -47,8 +48,23 @@ pub(super) fn for_nodes(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
 /// Octavia is at work on a load balancer. After a write it is looked at once, or, if it is known how long changes take, after that
 /// time; and then in growing pauses.
 pub(super) fn wait_for(balancer: &LoadBalancer, seen: &View<'_>) -> Next {
-    let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
     let own = &seen.memory.own;
+    let status = &balancer.provisioning_status;
+    // At rest, and a write was refused all the same: only Octavia's words tell why.
+    let reason = match own.is_busy && !is_pending(balancer) && !own.busy_words.is_empty() {
+        true => format!(
+            "load balancer {} is {status}, and the cloud takes no change of it: {}",
+            balancer.id, own.busy_words
+        ),
+        false => {
+            let label = format!("await-lb({} is {status})", balancer.id);
+            let since = since(balancer);
+            match since.strip_suffix("; ") {
+                Some(since) => format!("{label}, {since}"),
+                None => label,
+            }
+        }
+    };
     if !own.is_unseen {
         let after = pause(looks(seen.memory));
         return Answer::Wait { after, reason };
