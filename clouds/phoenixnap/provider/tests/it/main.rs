@@ -11,6 +11,5 @@ mod logs;
 mod network;
 mod orphans;
 mod release;
-mod strange;
 mod tokens;
 mod world;

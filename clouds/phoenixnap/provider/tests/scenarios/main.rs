@@ -14,8 +14,10 @@ use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::{Double, Entry};
 use serde_json::{Value, json};
 
-use crate::world::{NETWORK, World};
+use crate::oddity::Oddity;
+use crate::world::{NETWORK, USUAL, World};
 
+mod oddity;
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
 #[path = "../it/world.rs"]
 mod world;
@@ -183,6 +185,18 @@ impl ScenarioCloud for Lab {
                 self.world.restart_with(&pairs);
             }
             "sweep" => self.sweep().await,
+            "odd" => {
+                let oddity: Oddity = parsed(&json!(words.rest))?;
+                let sim = self.world.sim.clone();
+                let cloud = world::provider_over(oddity.over(&sim), &world::options(USUAL), None);
+                self.world = World::of(sim, cloud);
+            }
+            "failing-sweep" => {
+                let Err(error) = self.world.try_sweep().await else {
+                    return Err("it does not fail".to_owned());
+                };
+                self.swept = json!({ "error": error.to_string() });
+            }
             "watch" => self.world.watch().await,
             "network-is" => {
                 let status = match words.rest {
