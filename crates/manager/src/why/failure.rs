@@ -6,11 +6,11 @@ use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_controllers::advice;
 use bowline_kube_io::SeenEvent;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::causes::LAST_TRY;
 use super::remedies::of_text;
-use super::{Cause, DONE, FAILED, Known, TRIED_WITHIN, span};
+use super::{Cause, DONE, FAILED, Known, span};
 use crate::outcome::Outcome;
 
 /// A failure that the manager has told of, and that has not been followed by a success.

@@ -65,6 +65,10 @@ fn acted(
         }
         "answers-after" => watch.act(Action::AnswerAfter(Canned::json(parsed(number)?, text))),
         "answers" => watch.answer(Canned::json(parsed(number)?, text)),
+        "unavailable" => {
+            let seconds = time(number)?.as_secs().to_string();
+            watch.answer(Canned::empty(503).header("retry-after", &seconds))
+        }
         "busy" => watch.too_many_requests(time(number)?),
         "truncates" => watch.truncate(parsed(number)?),
         "breaks" => watch.break_body(parsed(number)?),

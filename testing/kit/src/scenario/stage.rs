@@ -205,7 +205,10 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             let ended = tokio::time::timeout(time(long)?, self.reconcile(names, &[], at_once, 1)).await;
             return match ended {
                 Ok(_) => Err(format!("it ended by itself: {:#}", self.run)),
-                Err(_) => Ok(()),
+                Err(_) => {
+                    self.run = json!({ "outcome": "stopped" });
+                    Ok(())
+                }
             };
         }
         let interruptions = interruptions(how, names.split('+').count())?;
@@ -239,11 +242,12 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         tries: usize,
     ) -> Result<(), Complaint> {
         let meanwhile = self.meanwhile.take();
-        let cloud = self.cloud();
         let journal = self.double()?.journal();
         let mark = journal.mark();
         let begun = Instant::now();
-        let each = names.split('+').enumerate().map(|(index, name)| {
+        let places = names.split('+').map(|name| self.place_of(name));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let each = places.into_iter().enumerate().map(|(index, (cloud, name))| {
             let interruption = interruptions.get(index).copied();
             tried(
                 cloud,
@@ -266,6 +270,16 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         self.run = self.runs[0].clone();
     }
 
+    /// The cluster of a Service and its name there: `CLUSTER:NAME` is one of another cluster.
+    fn place_of<'n>(&self, name: &'n str) -> Result<(&C, &'n str), Complaint> {
+        let Some((cluster, name)) = name.split_once(':') else {
+            return Ok((self.cloud(), name));
+        };
+        let there = self.clusters.iter().find(|(known, _)| known == cluster);
+        let (_, cloud) = there.ok_or_else(|| format!("no cluster {cluster}"))?;
+        Ok((cloud, name))
+    }
+
     /// What somebody does, or looks at, while a run is under way.
     async fn act(&self, meanwhile: Option<(Duration, Vec<Step>)>) -> Result<(), Complaint> {
         let Some((after, steps)) = meanwhile else {
@@ -276,7 +290,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             if let "run" | "settle" = step.verb() {
                 let (name, end) = step.rest().split_once(" -> ").unwrap_or((step.rest(), "settled"));
                 let tries = if step.verb() == "run" { 1 } else { MOST_TRIES };
-                let run = tried(self.cloud(), name, Interruption::Never, false, tries).await;
+                let (cloud, name) = self.place_of(name)?;
+                let run = tried(cloud, name, Interruption::Never, false, tries).await;
                 let run = shown::<C>(&run, &[], Duration::ZERO);
                 super::end::ended(&run, end).map_err(|complaint| format!("{}: {complaint}", step.place()))?;
                 continue;

@@ -225,6 +225,26 @@ fn expanded(steps: &[Step], definitions: &Definitions, depth: usize) -> Result<V
     let mut all = Vec::new();
     for step in steps.iter().filter(|step| !step.text.is_empty()) {
         let Some(definition) = definitions.get(step.verb()) else {
+            if step.verb() == "meanwhile" {
+                let body = expanded(
+                    &self::steps(&step.source, &step.below, 0)?,
+                    definitions,
+                    depth + 1,
+                )?;
+                let below = body.into_iter().flat_map(|step| {
+                    let inner = step
+                        .below
+                        .into_iter()
+                        .map(|(line, text)| (line, format!("  {text}")));
+                    std::iter::once((step.line, step.text)).chain(inner)
+                });
+                let below = below.collect();
+                all.push(Step {
+                    below,
+                    ..step.clone()
+                });
+                continue;
+            }
             if step.verb() != "repeat" {
                 all.push(step.clone());
                 continue;

@@ -9,8 +9,7 @@ use bowline_cloudscale_sim::kit::faults::Canned;
 use bowline_cloudscale_sim::kit::journal::Entry;
 
 use crate::change::set_ports;
-use crate::quota::first_of_all;
-use crate::world::{World, in_short};
+use crate::world::{World, in_short, service_port};
 
 const POLICIES: [(&str, Option<i32>); 2] = [("Local", Some(32500)), ("Cluster", None)];
 
@@ -164,6 +163,37 @@ async fn a_member_that_somebody_disabled_holds_up_no_check() {
         assert!(world.sim.members().iter().all(|it| it.enabled));
         assert_eq!(checks(&world), wanted(&world, policy));
     }
+}
+
+/// What is changed before a sync. Says whether all pools are replaced.
+type Change = fn(&World) -> bool;
+
+/// What comes before most other changes: the label of its step, the call, and what leads to it.
+fn first_of_all() -> [(&'static str, http::Method, &'static str, Change); 4] {
+    let pools = "/v1/load-balancers/pools";
+    let balancers = "/v1/load-balancers/*";
+    [
+        ("rename-lb", http::Method::PATCH, balancers, |world| {
+            world.annotate("web", "name", "edge");
+            false
+        }),
+        ("create-pool", http::Method::POST, pools, |world| {
+            world.edit("web", |service| {
+                let ports = service.spec.as_mut().unwrap().ports.as_mut().unwrap();
+                ports.insert(0, service_port(("more", "TCP", 443, 31443)));
+            });
+            false
+        }),
+        ("create-pool", http::Method::POST, pools, |world| {
+            world.annotate("web", "pool-algorithm", "source_ip");
+            true
+        }),
+        ("delete-resource", http::Method::DELETE, balancers, |world| {
+            let own = world.sim.load_balancers()[0].clone();
+            world.sim.add_load_balancer(&own.name, own.tags);
+            false
+        }),
+    ]
 }
 
 /// What may fail for a reason of its own comes before a pool's check moves, or after.

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod claims;
 mod create;
 mod extensions;
 mod faults;
@@ -12,6 +11,5 @@ mod logs;
 mod network;
 mod orphans;
 mod release;
-mod strange;
 mod tokens;
 mod world;

@@ -50,7 +50,7 @@ pub(crate) fn provider(sim: &PhoenixnapSim, options: &Options) -> PhoenixNap {
     provider_over(Transport::memory(sim.service()), options, None)
 }
 
-fn provider_over(
+pub(crate) fn provider_over(
     transport: Transport,
     options: &Options,
     credentials: Option<CredentialsFile<Credentials>>,
@@ -74,11 +74,6 @@ impl World {
         Self::of(sim, cloud)
     }
 
-    /// With another way to the account.
-    pub(crate) fn over(sim: &PhoenixnapSim, transport: Transport) -> Self {
-        Self::of(sim.clone(), provider_over(transport, &options(USUAL), None))
-    }
-
     /// The process ends and another one takes its place, whose client ID is what the file holds.
     pub(crate) fn restart_following(&mut self, file: &Path) {
         let credentials = CredentialsFile::open(file, |contents| {
@@ -91,7 +86,7 @@ impl World {
         self.cloud = provider_over(transport, &options(USUAL), Some(credentials.unwrap()));
     }
 
-    fn of(sim: PhoenixnapSim, cloud: PhoenixNap) -> Self {
+    pub(crate) fn of(sim: PhoenixnapSim, cloud: PhoenixNap) -> Self {
         let services = Services::default();
         Self {
             sim,

@@ -14,8 +14,10 @@ use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::{Double, Entry};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::oddity::Oddity;
+use crate::world::{NETWORK, USUAL, World};
 
+mod oddity;
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
 #[path = "../it/world.rs"]
 mod world;
@@ -91,7 +93,7 @@ impl ScenarioCloud for Lab {
         }));
     }
 
-    fn add(&mut self, kind: &str, spec: Value) -> Result<String, Complaint> {
+    fn add_object(&self, kind: &str, spec: Value) -> Result<String, Complaint> {
         let sim = &self.world.sim;
         Ok(match kind {
             "block" => sim.add_block(parsed(&spec)?),
@@ -183,6 +185,31 @@ impl ScenarioCloud for Lab {
                 self.world.restart_with(&pairs);
             }
             "sweep" => self.sweep().await,
+            "odd" => {
+                let oddity: Oddity = parsed(&json!(words.rest))?;
+                let sim = self.world.sim.clone();
+                let cloud = world::provider_over(oddity.over(&sim), &world::options(USUAL), None);
+                self.world = World::of(sim, cloud);
+            }
+            "failing-sweep" => {
+                let Err(error) = self.world.try_sweep().await else {
+                    return Err("it does not fail".to_owned());
+                };
+                self.swept = json!({ "error": error.to_string() });
+            }
+            "watch" => self.world.watch().await,
+            "network-is" => {
+                let status = match words.rest {
+                    "well" => None,
+                    status => Some(parsed(&json!(status))?),
+                };
+                self.world.sim.set_network_status(NETWORK, status);
+            }
+            "join" => {
+                let [server, address] = words.exactly()?;
+                let address: IpAddr = address.parse().map_err(|_| "no address")?;
+                self.world.sim.join_network(NETWORK, server, [address]);
+            }
             _ => return Ok(false),
         }
         Ok(true)
