@@ -4,11 +4,11 @@ use std::hash::Hash;
 use std::sync::{Arc, MutexGuard};
 
 use bowline_cloud_kit::clock::{later, pending};
-use bowline_cloud_kit::service::{base_url, json, no_content};
+use bowline_cloud_kit::service::{base_url, bearer, json, no_content};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared, admin};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, StatusCode, header};
+use http::{Method, Request, StatusCode};
 use indexmap::IndexMap;
 use serde_json::Value;
 use uuid::Uuid;
@@ -105,14 +105,7 @@ impl Api {
                 "Maintenance is under way.",
             ));
         }
-        let header = request
-            .headers()
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok());
-        let token = header
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .unwrap_or_default();
-        match state.options.tokens.access(token) {
+        match state.options.tokens.access(bearer(request).unwrap_or_default()) {
             None => Err(ApiError::bad_token()),
             Some(Access::ReadOnly) if write => Err(ApiError::read_only()),
             Some(access) => Ok(access),
