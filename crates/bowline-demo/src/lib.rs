@@ -19,6 +19,7 @@ mod control_plane;
 mod kube_proxy;
 mod kube_vip;
 mod kubelet;
+mod listen;
 mod loopback;
 mod manager;
 mod narrative;

@@ -4,7 +4,6 @@
 //! ports, hence the same names and steps that will follow. It is read-only; that `plan` works with it shows that `plan`
 //! writes nothing to Kubernetes.
 
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -14,14 +13,12 @@ use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::{Api, ApiError};
+use crate::listen;
 
 /// What is different in the view: it may change an object of this kind, and says whether the object is there.
 pub(crate) type Change = Arc<dyn Fn(&str, &mut Value) -> bool + Send + Sync>;
@@ -64,7 +61,13 @@ impl WhatIf {
     pub(crate) async fn start(api: Api, change: Change) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, View { api, change })));
+        let view = View { api, change };
+        let answer = move |request, _| {
+            let view = view.clone();
+            async move { view.answer(request).await }
+        };
+        let serving = listen::serve(listener, usize::MAX, http1::Builder::new(), answer);
+        let task = AbortOnDropHandle::new(tokio::spawn(serving));
         Ok(Self { address, _task: task })
     }
 
@@ -79,34 +82,14 @@ struct View {
     change: Change,
 }
 
-async fn serve(listener: TcpListener, view: View) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        let Ok((stream, _)) = accepted else { continue };
-        let view = view.clone();
-        connections.spawn(async move {
-            let service = service_fn(|request| view.answer(request));
-            // A client that goes away early does no harm.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
-    }
-}
-
 impl View {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         if request.method() != Method::GET {
             let mut refusal = failure("this view is read-only", 405);
             refusal["reason"] = json!("MethodNotAllowed");
-            return Ok(reply(StatusCode::METHOD_NOT_ALLOWED, &refusal));
+            return reply(StatusCode::METHOD_NOT_ALLOWED, &refusal);
         }
-        Ok(match self.api.read(&unpaged(request.uri())).await {
+        match self.api.read(&unpaged(request.uri())).await {
             Ok(mut object) => {
                 if self.pretend(&mut object) {
                     reply(StatusCode::OK, &object)
@@ -117,7 +100,7 @@ impl View {
             }
             Err(ApiError::Answered { status, message }) => reply(status, &failure(&message, status.as_u16())),
             Err(error) => reply(StatusCode::BAD_GATEWAY, &failure(&error.to_string(), 502)),
-        })
+        }
     }
 
     /// Makes the change, wherever in the answer the object is; whether the answer is there at all.

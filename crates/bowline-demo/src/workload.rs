@@ -1,18 +1,17 @@
 //! The web workload: one tiny responder on each node.
 
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::{fmt, io};
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, UdpSocket};
-use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::listen;
 
 /// What answers at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,30 +93,10 @@ async fn echo(socket: UdpSocket, node: String) {
 
 /// Owns its connections, so that they end with it, as they do when an instance is powered off.
 async fn serve(listener: TcpListener, node: String, answer: Answer) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        let Ok((stream, client)) = accepted else {
-            // Out of descriptors is the usual reason; others close theirs meanwhile.
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            continue;
-        };
-        let node = node.clone();
-        connections.spawn(async move {
-            let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                let reply = reply(&node, answer, request.uri().path(), client);
-                async move { Ok::<_, Infallible>(reply) }
-            });
-            // A client that goes away early does no harm.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
-    }
+    let reply = move |request: Request<Incoming>, client| {
+        std::future::ready(reply(&node, answer, request.uri().path(), client))
+    };
+    listen::serve(listener, usize::MAX, http1::Builder::new(), reply).await;
 }
 
 fn reply(node: &str, answer: Answer, path: &str, client: SocketAddr) -> Response<Full<Bytes>> {

@@ -128,6 +128,15 @@ pub(crate) fn segment(name: &str) -> Cow<'_, str> {
     utf8_percent_encode(name, SEGMENT).into()
 }
 
+/// The path of an object in a namespace; `group` with its version.
+pub(crate) fn object_path(group: &str, namespace: &str, plural: &str, name: &str) -> String {
+    format!(
+        "/{group}/namespaces/{}/{plural}/{}",
+        segment(namespace),
+        segment(name)
+    )
+}
+
 pub(crate) fn node_path(name: &NodeName, subresource: &str) -> String {
     format!("/api/v1/nodes/{}{subresource}", segment(name.as_str()))
 }

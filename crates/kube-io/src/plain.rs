@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, segment};
+use crate::exchange::{Call, object_path, segment};
 use crate::shape::read;
 
 /// Objects that are asked for at once: one page, and what is beyond is left out.
@@ -36,11 +36,7 @@ impl Kube {
         namespace: &str,
         name: &str,
     ) -> Result<Option<BTreeMap<String, Vec<u8>>>, KubeError> {
-        let path = format!(
-            "/api/v1/namespaces/{}/secrets/{}",
-            segment(namespace),
-            segment(name)
-        );
+        let path = object_path("api/v1", namespace, "secrets", name);
         match self.exchange(Call::get(path)).await {
             Ok(body) => {
                 let decoded = |(key, value): (String, String)| match pem::from_base64(&value) {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::cache::{Cache, CacheKey, ServiceCache};
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, LONGEST_ANSWER, node_path, segment};
+use crate::exchange::{Call, LONGEST_ANSWER, node_path, object_path, segment};
 use crate::shape::{Bearer, Found, Listing, Shown, names, read, version_number};
 use crate::waits::is_passing;
 use pages::Pages;
@@ -170,11 +170,7 @@ impl Kube {
     ///
     /// Also if what is not found is not this one: then nothing is known.
     pub async fn has(&self, plural: &str, namespace: &str, name: &str) -> Result<bool, KubeError> {
-        let path = format!(
-            "/api/v1/namespaces/{}/{plural}/{}",
-            segment(namespace),
-            segment(name)
-        );
+        let path = object_path("api/v1", namespace, plural, name);
         match self.exchange(Call::get(path).for_metadata()).await {
             Ok(_) => Ok(true),
             Err(KubeError::NotFound(text)) if text.contains(&format!("\"{name}\"")) => Ok(false),

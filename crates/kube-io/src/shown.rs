@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, segment};
+use crate::exchange::{Call, object_path, segment};
 use crate::lease::LeaseRecord;
 use crate::shape::{lenient, read};
 use crate::writers::last_of;
@@ -225,11 +225,7 @@ impl Kube {
     ///
     /// [`KubeError::NotFound`] if there is none.
     pub async fn shown_lease(&self, namespace: &str, name: &str) -> Result<SeenLease, KubeError> {
-        let path = format!(
-            "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}",
-            segment(namespace),
-            segment(name)
-        );
+        let path = object_path("apis/coordination.k8s.io/v1", namespace, "leases", name);
         let call = Call::get(path).with_managed_fields();
         Ok(SeenLease::of(read(&self.exchange(call).await?)?))
     }
@@ -240,11 +236,7 @@ impl Kube {
     ///
     /// [`KubeError::NotFound`] if there is none.
     pub async fn secret_written(&self, namespace: &str, name: &str) -> Result<Option<Timestamp>, KubeError> {
-        let path = format!(
-            "/api/v1/namespaces/{}/secrets/{}",
-            segment(namespace),
-            segment(name)
-        );
+        let path = object_path("api/v1", namespace, "secrets", name);
         let answer = self.exchange(Call::get(path).for_managed_metadata()).await?;
         let object: Map<String, Value> = read(&answer)?;
         let metadata = object.get("metadata").unwrap_or(&Value::Null);

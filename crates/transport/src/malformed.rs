@@ -98,27 +98,10 @@ pub fn shown_name(name: &str) -> String {
 /// The known key that this one is a misspelling of, if there is one.
 pub fn meant<'a>(written: &str, keys: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
-    let written = plain(written);
-    keys.iter()
-        .copied()
-        .filter(|key| distance(&plain(key), &written) <= key.len() / 4)
-        .min_by_key(|key| distance(&plain(key), &written))
-}
-
-/// How many letters have to be put in, taken out or changed to make one of the other (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, letter) in one.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = line + 1;
-        for (column, with) in other.iter().enumerate() {
-            let changed = corner + usize::from(letter != *with);
-            corner = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(corner + 1);
-        }
-    }
-    row[other.len()]
+    let written: String = plain(written).chars().take(64).collect();
+    let distance = |key: &str| strsim::levenshtein(&plain(key), &written);
+    let near = keys.iter().copied().filter(|key| distance(key) <= key.len() / 4);
+    near.min_by_key(|key| distance(key))
 }
 
 #[cfg(test)]

@@ -148,12 +148,8 @@ impl DataPlane {
                 continue;
             }
             let Some(pool) = pools.get(&key.0) else { continue };
-            let watching = monitor::run(
-                key.clone(),
-                watch.clone(),
-                Arc::clone(pool),
-                Arc::clone(&self.on_health),
-            );
+            let (pool, on_health) = (Arc::clone(pool), Arc::clone(&self.on_health));
+            let watching = monitor::run(key.clone(), watch.clone(), pool, on_health);
             running
                 .monitors
                 .insert(key, (watch, Task(tokio::spawn(watching))));

@@ -111,16 +111,11 @@ impl Fault {
     }
 
     fn watches(&self, seen: &Seen<'_>) -> bool {
+        let (method, operation) = (self.method.as_ref(), self.operation.as_ref());
         (!self.writes_only || seen.write)
-            && self
-                .method
-                .as_deref()
-                .is_none_or(|method| method.eq_ignore_ascii_case(seen.method.as_str()))
+            && method.is_none_or(|method| method.eq_ignore_ascii_case(seen.method.as_str()))
             && self.path.as_ref().is_none_or(|path| path.matches(seen.path))
-            && self
-                .operation
-                .as_deref()
-                .is_none_or(|operation| operation == seen.operation)
+            && operation.is_none_or(|operation| operation == seen.operation)
     }
 
     fn strikes(&self, count: u64) -> bool {
@@ -159,10 +154,7 @@ impl FaultBuilder {
 
     /// Answers this status with a small JSON body instead of carrying the request out.
     pub fn status(self, status: u16) -> Fault {
-        self.act(Action::Answer(Canned::json(
-            status,
-            r#"{"detail":"injected fault"}"#,
-        )))
+        self.answer(injected(status))
     }
 
     /// Answers `canned` instead of carrying the request out.
@@ -178,10 +170,8 @@ impl FaultBuilder {
 
     /// Answers a page of HTML, as a proxy in front of an API does.
     pub fn html(self, status: u16) -> Fault {
-        self.answer(Canned::html(
-            status,
-            "<html><body><h1>injected fault</h1></body></html>",
-        ))
+        let page = "<html><body><h1>injected fault</h1></body></html>";
+        self.answer(Canned::html(status, page))
     }
 
     /// Answers without a body.
@@ -191,10 +181,7 @@ impl FaultBuilder {
 
     /// Carries the request out, then answers this status all the same.
     pub fn status_after(self, status: u16) -> Fault {
-        self.act(Action::AnswerAfter(Canned::json(
-            status,
-            r#"{"detail":"injected fault"}"#,
-        )))
+        self.act(Action::AnswerAfter(injected(status)))
     }
 
     /// Carries the request out, then answers only the first bytes of the body, as a complete answer.
@@ -236,6 +223,10 @@ impl FaultBuilder {
     pub fn hang_after(self) -> Fault {
         self.act(Action::HangAfter)
     }
+}
+
+fn injected(status: u16) -> Canned {
+    Canned::json(status, r#"{"detail":"injected fault"}"#)
 }
 
 /// The set of rules. Clones share it.

@@ -144,13 +144,7 @@ impl Journal {
 
     /// Entries that arrived after `mark`.
     pub fn since(&self, mark: Mark) -> Vec<Entry> {
-        let inner = self.lock();
-        inner
-            .entries
-            .iter()
-            .filter(|entry| entry.seq >= mark.0)
-            .cloned()
-            .collect()
+        self.filter(|entry| entry.seq >= mark.0)
     }
 
     /// Number of requests so far.
@@ -176,20 +170,16 @@ impl Journal {
     /// How many requests had this method and a path that fits the pattern (see [`PathPattern`]).
     pub fn count(&self, method: Method, path: impl Into<PathPattern>) -> usize {
         let path = path.into();
-        self.lock()
-            .entries
-            .iter()
-            .filter(|entry| entry.method == method && path.matches(&entry.path))
-            .count()
+        self.having(|entry| entry.method == method && path.matches(&entry.path))
     }
 
     /// How many requests asked for this operation.
     pub fn count_operation(&self, operation: &str) -> usize {
-        self.lock()
-            .entries
-            .iter()
-            .filter(|entry| entry.operation == operation)
-            .count()
+        self.having(|entry| entry.operation == operation)
+    }
+
+    fn having(&self, test: impl Fn(&&Entry) -> bool) -> usize {
+        self.lock().entries.iter().filter(test).count()
     }
 
     /// Entries that fit a test of the caller's, in order.
@@ -224,16 +214,12 @@ impl Journal {
         inner.next += 1;
         let mut met = Vec::new();
         for (&earlier, lanes) in &inner.in_flight {
-            met.extend(
-                lanes
-                    .iter()
-                    .filter(|lane| call.lanes.contains(lane))
-                    .map(|lane| Overlap {
-                        lane: lane.clone(),
-                        earlier,
-                        later: seq,
-                    }),
-            );
+            let shared = lanes.iter().filter(|lane| call.lanes.contains(lane)).cloned();
+            met.extend(shared.map(|lane| Overlap {
+                lane,
+                earlier,
+                later: seq,
+            }));
         }
         let in_flight_with = inner.in_flight.keys().copied().collect();
         inner.overlaps.extend(met.iter().cloned());
@@ -293,15 +279,10 @@ impl Journal {
 
 impl Inner {
     fn trim(&mut self) {
-        let excess = self
-            .limit
-            .map_or(0, |limit| self.entries.len().saturating_sub(limit));
-        self.entries.drain(..excess);
+        let Some(limit) = self.limit else { return };
+        self.entries.drain(..self.entries.len().saturating_sub(limit));
         // As many overlaps as requests at most: a program that causes more has shown its point.
-        let excess = self
-            .limit
-            .map_or(0, |limit| self.overlaps.len().saturating_sub(limit));
-        self.overlaps.drain(..excess);
+        self.overlaps.drain(..self.overlaps.len().saturating_sub(limit));
     }
 }
 
@@ -336,15 +317,15 @@ impl Ticket {
     }
 
     pub(crate) fn handled(&self, status: u16) {
-        self.flight
-            .journal
-            .entry(self.flight.seq, |entry| entry.handled = Some(status));
+        self.change(|entry| entry.handled = Some(status));
     }
 
     pub(crate) fn ended(&self, outcome: Outcome) {
-        self.flight
-            .journal
-            .entry(self.flight.seq, |entry| entry.outcome = Some(outcome));
+        self.change(|entry| entry.outcome = Some(outcome));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Entry)) {
+        self.flight.journal.entry(self.flight.seq, change);
     }
 }
 
@@ -362,7 +343,7 @@ pub(crate) fn recorded_query<B>(request: &Request<B>) -> Vec<(String, String)> {
     url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes())
         .map(|(key, value)| {
             let value = if is_secret(&key) {
-                "***".to_owned()
+                STARS.to_owned()
             } else {
                 value.into_owned()
             };

@@ -320,14 +320,20 @@ pub fn no_content() -> Reply {
     reply
 }
 
+/// A header's value, if it is text.
+fn header_text<B>(request: &Request<B>, name: header::HeaderName) -> Option<&str> {
+    request.headers().get(name)?.to_str().ok()
+}
+
+/// The token that a request shows as its bearer.
+pub fn bearer<B>(request: &Request<B>) -> Option<&str> {
+    header_text(request, header::AUTHORIZATION)?.strip_prefix("Bearer ")
+}
+
 /// Scheme and host for links: as the caller named them, else `unnamed`.
 pub fn base_url<B>(request: &Request<B>, unnamed: &str) -> String {
     let uri = request.uri();
-    let header = request
-        .headers()
-        .get(header::HOST)
-        .and_then(|value| value.to_str().ok());
-    match header.or_else(|| uri.authority().map(http::uri::Authority::as_str)) {
+    match header_text(request, header::HOST).or_else(|| uri.authority().map(http::uri::Authority::as_str)) {
         Some(host) => format!("{}://{host}", uri.scheme_str().unwrap_or("http")),
         None => unnamed.to_owned(),
     }

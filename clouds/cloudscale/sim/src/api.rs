@@ -1,13 +1,15 @@
 //! The HTTP API: authentication, routing, and what is common to all writes.
 
+use std::hash::Hash;
 use std::sync::{Arc, MutexGuard};
 
 use bowline_cloud_kit::clock::{later, pending};
-use bowline_cloud_kit::service::{base_url, json, no_content};
+use bowline_cloud_kit::service::{base_url, bearer, json, no_content};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared, admin};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, StatusCode, header};
+use http::{Method, Request, StatusCode};
+use indexmap::IndexMap;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -103,14 +105,7 @@ impl Api {
                 "Maintenance is under way.",
             ));
         }
-        let header = request
-            .headers()
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok());
-        let token = header
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .unwrap_or_default();
-        match state.options.tokens.access(token) {
+        match state.options.tokens.access(bearer(request).unwrap_or_default()) {
             None => Err(ApiError::bad_token()),
             Some(Access::ReadOnly) if write => Err(ApiError::read_only()),
             Some(access) => Ok(access),
@@ -270,6 +265,13 @@ impl Call<'_> {
         Ok(fields)
     }
 
+    /// The fields of a POST, which must name these.
+    fn new_fields(&self, required: &[&str]) -> Result<Fields, ApiError> {
+        let mut fields = self.fields()?;
+        required.iter().for_each(|name| fields.require(name));
+        Ok(fields)
+    }
+
     /// The fields of a PATCH: something, and where asked only one thing.
     fn patch(&self, only_one: bool) -> Result<Fields, ApiError> {
         let mut fields = self.fields()?;
@@ -380,6 +382,11 @@ fn tag_filters(query: &str) -> Vec<(String, String)> {
                 .map(|key| (key.to_owned(), value.into_owned()))
         })
         .collect()
+}
+
+/// The object of this key.
+fn found<'o, K: Hash + Eq, T>(objects: &'o IndexMap<K, T>, key: &K) -> Result<&'o T, ApiError> {
+    objects.get(key).ok_or_else(ApiError::not_found)
 }
 
 /// An id out of a path: what is no UUID is not found.

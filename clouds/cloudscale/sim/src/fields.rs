@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -123,6 +124,15 @@ impl Fields {
             self.refuse(name, "Must be a valid UUID.");
         }
         uuid
+    }
+
+    /// The id of one of these objects.
+    pub(crate) fn known<T>(&mut self, name: &str, what: &str, objects: &IndexMap<Uuid, T>) -> Option<Uuid> {
+        let uuid = self.uuid(name)?;
+        if !objects.contains_key(&uuid) {
+            self.refuse(name, format!("{what} \"{uuid}\" does not exist."));
+        }
+        Some(uuid)
     }
 
     pub(crate) fn flag(&mut self, name: &str) -> Option<bool> {

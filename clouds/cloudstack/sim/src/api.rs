@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request, StatusCode};
+use indexmap::IndexMap;
 use serde_json::{Map, Value, json as value};
 
 use crate::error::ApiError;
@@ -225,6 +226,16 @@ impl Call<'_> {
         ApiError::unknown(&self.params.command, parameter, id)
     }
 
+    /// The object whose id a parameter names.
+    fn known<'o, T>(
+        &'o self,
+        objects: &'o IndexMap<String, T>,
+        parameter: &str,
+        id: &str,
+    ) -> Result<&'o T, ApiError> {
+        objects.get(id).ok_or_else(|| self.unknown(parameter, id))
+    }
+
     /// That the caller may change what somebody owns.
     fn permit(&self, owner: &Owner, what: &str) -> Result<(), ApiError> {
         let Caller { account, role, .. } = &self.caller;
@@ -271,9 +282,12 @@ impl Call<'_> {
 
     /// Whether a filter, if it is given, has this value.
     fn fits(&self, parameter: &str, value: Option<&str>) -> bool {
-        self.params
-            .text(parameter)
-            .is_none_or(|wanted| value == Some(wanted))
+        self.passes(parameter, |wanted| value == Some(wanted))
+    }
+
+    /// Whether something passes a filter, if it is given.
+    fn passes(&self, parameter: &str, test: impl FnOnce(&str) -> bool) -> bool {
+        self.params.text(parameter).is_none_or(test)
     }
 
     /// Whether the tags pass the filter, which any of its pairs opens.

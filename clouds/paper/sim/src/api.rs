@@ -7,11 +7,11 @@ use std::net::IpAddr;
 
 use bowline_cloud_kit::clock::later;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloud_kit::service::{json, no_content};
+use bowline_cloud_kit::service::{bearer, json, no_content};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared, Simulated};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Request, StatusCode, header};
+use http::{Request, StatusCode};
 use indexmap::IndexMap;
 use ipnet::IpNet;
 use serde::de::DeserializeOwned;
@@ -98,13 +98,7 @@ impl Cloud for Api {
 impl Api {
     fn answer(&self, request: &Request<Bytes>, arrival: &Arrival) -> Answer {
         let mut state = self.shared.read();
-        let given = request
-            .headers()
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok());
-        let given = given
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .filter(|token| !token.is_empty());
+        let given = bearer(request).filter(|token| !token.is_empty());
         if given.is_none_or(|given| state.token.as_deref().is_some_and(|token| token != given)) {
             return Err(Refusal(
                 StatusCode::UNAUTHORIZED,

@@ -2,6 +2,7 @@
 
 use std::sync::MutexGuard;
 
+use bowline_cloud_kit::service::{bearer, json};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -140,27 +141,21 @@ fn segments(prefix: &str, path: &str) -> Option<Vec<String>> {
         .collect()
 }
 
+/// An answer with this body.
+fn reply(status: StatusCode, body: impl Into<Value>) -> Answer {
+    Ok(json(status, &body.into()))
+}
+
 /// Whether the caller's token is good for the operation.
 fn admit(state: &State, request: &Request<Bytes>, operation: Operation) -> Result<(), ApiError> {
     if state.behaviour.maintenance {
-        return Err(ApiError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Maintenance is under way.",
-        ));
+        let text = "Maintenance is under way.";
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text));
     }
-    let header = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|it| it.to_str().ok());
-    let token = header
-        .and_then(|it| it.strip_prefix("Bearer "))
-        .unwrap_or_default();
-    let grant = (state.tokens.get(token)).filter(|grant| grant.until > tokio::time::Instant::now());
-    let Some(grant) = grant else {
-        return Err(ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "The token is missing, unknown or expired.",
-        ));
+    let grant = bearer(request).and_then(|token| state.tokens.get(token));
+    let Some(grant) = grant.filter(|grant| grant.until > tokio::time::Instant::now()) else {
+        let text = "The token is missing, unknown or expired.";
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, text));
     };
     match operation.scope() {
         Some(scope) if !grant.scopes.contains(&scope) => Err(ApiError::new(
@@ -196,10 +191,8 @@ impl Call<'_> {
         let content_type = self.request.headers().get(header::CONTENT_TYPE);
         let content_type = content_type.and_then(|it| it.to_str().ok()).unwrap_or_default();
         if !content_type.starts_with("application/json") {
-            return Err(ApiError::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                format!("Content type {content_type:?} is not supported."),
-            ));
+            let text = format!("Content type {content_type:?} is not supported.");
+            return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
         }
         serde_json::from_slice(self.request.body())
             .map_err(|error| ApiError::bad(format!("The request body cannot be read: {error}.")))

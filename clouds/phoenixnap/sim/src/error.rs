@@ -35,6 +35,14 @@ impl ApiError {
         }
     }
 
+    /// The same, if anything is wrong.
+    pub(crate) fn if_any(errors: Vec<String>) -> Result<(), Self> {
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(Self::validation(errors)),
+        }
+    }
+
     /// A state that does not allow it now.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, message)

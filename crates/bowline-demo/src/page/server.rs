@@ -20,15 +20,14 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Body, Frame};
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::hands::{Deed, Hands, Refusal};
+use crate::listen;
 
 /// The most connections: a browser keeps one for each open page and a few more.
 const CONNECTIONS: usize = 64;
@@ -54,32 +53,13 @@ pub(super) async fn serve(
     pictures: watch::Receiver<Arc<str>>,
 ) {
     let server = Arc::new(Server::new(address, hands, pictures));
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            Some(_) = connections.join_next() => continue,
-            accepted = listener.accept(), if connections.len() < CONNECTIONS => accepted,
-        };
-        let Ok((stream, _)) = accepted else {
-            // Out of descriptors is the usual reason; others close theirs meanwhile.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
+    let mut connection = http1::Builder::new();
+    connection.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let answer = move |request, _| {
         let server = Arc::clone(&server);
-        connections.spawn(async move {
-            let service = service_fn(|request| {
-                let server = Arc::clone(&server);
-                async move { Ok::<_, Infallible>(server.answer(&request).await) }
-            });
-            // A client that goes away early does no harm.
-            let _ = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD)
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
-    }
+        async move { server.answer(&request).await }
+    };
+    listen::serve(listener, CONNECTIONS, connection, answer).await;
 }
 
 struct Server {

@@ -12,7 +12,7 @@ use super::open::{Ended, Next, OpenWatch};
 use super::silence;
 use crate::client::Kube;
 use crate::error::KubeError;
-use crate::exchange::{Call, segment};
+use crate::exchange::{Call, object_path, segment};
 use crate::shape::{names, read};
 use crate::waits::Waits;
 
@@ -51,11 +51,7 @@ impl Kube {
         namespace: &str,
         name: &str,
     ) -> Result<Option<BTreeMap<String, String>>, KubeError> {
-        let path = format!(
-            "/api/v1/namespaces/{}/configmaps/{}",
-            segment(namespace),
-            segment(name)
-        );
+        let path = object_path("api/v1", namespace, "configmaps", name);
         let is_busy = |error: &KubeError| error.retry_after().is_some();
         match self.read_patiently(|| Call::get(&*path), is_busy).await {
             Ok(body) => texts(&body).map(Some),

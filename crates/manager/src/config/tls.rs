@@ -72,23 +72,16 @@ impl CipherSuites {
 
 /// The suite of this name, also under the two older names without the hash.
 pub(crate) fn suite(name: &str) -> Option<SupportedCipherSuite> {
-    use ring::cipher_suite as suites;
-    Some(match name {
-        "TLS_AES_128_GCM_SHA256" => suites::TLS13_AES_128_GCM_SHA256,
-        "TLS_AES_256_GCM_SHA384" => suites::TLS13_AES_256_GCM_SHA384,
-        "TLS_CHACHA20_POLY1305_SHA256" => suites::TLS13_CHACHA20_POLY1305_SHA256,
-        "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" => suites::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" => suites::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256" => {
-            suites::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
-        }
-        "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" => suites::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384" => suites::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256" => {
-            suites::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256
-        }
-        _ => return None,
-    })
+    let is_older = name.ends_with("_WITH_CHACHA20_POLY1305");
+    let has_name = |suite: &&SupportedCipherSuite| {
+        let known = suite
+            .suite()
+            .as_str()
+            .unwrap_or_default()
+            .replace("TLS13_", "TLS_");
+        known == name || is_older && known.strip_suffix("_SHA256") == Some(name)
+    };
+    ring::ALL_CIPHER_SUITES.iter().find(has_name).copied()
 }
 
 /// Key exchange groups that were asked for by their number in IANA's registry.

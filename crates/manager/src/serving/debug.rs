@@ -11,34 +11,17 @@ use super::SetVerbosity;
 use super::respond::{HTML, TEXT, answer, not_found, plain};
 
 /// Go's profiles, and why there is none of them here.
+#[rustfmt::skip]
 const NOT_THERE: &[(&str, &str)] = &[
-    (
-        "allocs",
-        "allocations are not sampled by this program's allocator",
-    ),
-    (
-        "block",
-        "waiting is not recorded: all work is done by tasks on one thread",
-    ),
-    (
-        "goroutine",
-        "there are no goroutines: all work is done by tasks on one thread",
-    ),
+    ("allocs", "allocations are not sampled by this program's allocator"),
+    ("block", "waiting is not recorded: all work is done by tasks on one thread"),
+    ("goroutine", "there are no goroutines: all work is done by tasks on one thread"),
     ("heap", "allocations are not sampled by this program's allocator"),
-    (
-        "mutex",
-        "waiting is not recorded: all work is done by tasks on one thread",
-    ),
-    (
-        "profile",
-        "the program does not sample itself; use perf or samply on its host, see docs/guides/profile.md",
-    ),
+    ("mutex", "waiting is not recorded: all work is done by tasks on one thread"),
+    ("profile", "the program does not sample itself; use perf or samply on its host, see docs/guides/profile.md"),
     ("symbol", "profiles carry the names of functions themselves"),
     ("threadcreate", "all work is done by tasks on one thread"),
-    (
-        "trace",
-        "there is no execution tracer: raise the verbosity at /debug/flags/v instead",
-    ),
+    ("trace", "there is no execution tracer: raise the verbosity at /debug/flags/v instead"),
 ];
 
 /// Whether the path is one of these.
@@ -80,10 +63,8 @@ fn verbosity(set: &SetVerbosity, body: Option<&[u8]>) -> Response<Full<Bytes>> {
             answer(StatusCode::OK, TEXT, said)
         }
         Err(error) => {
-            let said = format!(
-                "failed set klog.logging.verbosity {}: {error}\n",
-                text.escape_debug()
-            );
+            let text = text.escape_debug();
+            let said = format!("failed set klog.logging.verbosity {text}: {error}\n");
             answer(StatusCode::BAD_REQUEST, TEXT, said)
         }
     }
@@ -118,11 +99,8 @@ fn profiles() -> Response<Full<Bytes>> {
 }
 
 fn moved(to: &'static str) -> Response<Full<Bytes>> {
-    let mut response = answer(
-        StatusCode::FOUND,
-        HTML,
-        format!("<a href=\"{to}\">Found</a>.\n\n"),
-    );
+    let page = format!("<a href=\"{to}\">Found</a>.\n\n");
+    let mut response = answer(StatusCode::FOUND, HTML, page);
     response
         .headers_mut()
         .insert(LOCATION, HeaderValue::from_static(to));
@@ -130,9 +108,6 @@ fn moved(to: &'static str) -> Response<Full<Bytes>> {
 }
 
 fn absent(reason: &str) -> Response<Full<Bytes>> {
-    answer(
-        StatusCode::NOT_IMPLEMENTED,
-        TEXT,
-        format!("not implemented: {reason}\n"),
-    )
+    let said = format!("not implemented: {reason}\n");
+    answer(StatusCode::NOT_IMPLEMENTED, TEXT, said)
 }

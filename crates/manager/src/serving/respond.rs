@@ -221,16 +221,7 @@ fn endpoint(path: &str) -> Option<(Endpoint, Option<&str>)> {
 }
 
 fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
-    let decoded = |text: &str| {
-        let text = text.replace('+', " ");
-        percent_encoding::percent_decode_str(&text)
-            .decode_utf8_lossy()
-            .into_owned()
-    };
-    query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(name), decoded(value))
-    })
+    url::form_urlencoded::parse(query.as_bytes()).into_owned()
 }
 
 fn asks_verbose(query: &str) -> bool {

@@ -31,32 +31,25 @@ pub(super) async fn check(kube: &Kube, wanted: &Wanted, namespace: &str) -> Chec
 }
 
 fn questions(wanted: &Wanted, namespace: &str) -> Vec<Question> {
-    let owns = wanted.namespace.is_none();
+    const MAKE: &[&str] = &["create", "patch", "delete"];
+    let (everywhere, here) = (None, Some(namespace));
     let mut all = vec![
-        question("", "nodes", &["list"], None),
-        question("", "namespaces", &["list"], None),
+        question("", "nodes", &["list"], everywhere),
+        question("", "namespaces", &["list"], everywhere),
     ];
-    if owns {
-        all.push(question("", "namespaces", &["create", "delete"], None));
+    if wanted.namespace.is_none() {
+        all.push(question("", "namespaces", &["create", "delete"], everywhere));
     }
     if wanted.excluded_node.is_some() {
-        all.push(question("", "nodes", &["patch"], None));
+        all.push(question("", "nodes", &["patch"], everywhere));
     }
-    all.push(question("", "services", &["list"], None));
-    all.push(question(
-        "",
-        "services",
-        &["create", "patch", "delete"],
-        Some(namespace),
-    ));
-    all.push(question("apps", "deployments", &["list"], None));
-    all.push(question(
-        "apps",
-        "deployments",
-        &["create", "patch", "delete"],
-        Some(namespace),
-    ));
-    all.push(question("", "pods", &["list"], Some(namespace)));
+    all.extend([
+        question("", "services", &["list"], everywhere),
+        question("", "services", MAKE, here),
+        question("apps", "deployments", &["list"], everywhere),
+        question("apps", "deployments", MAKE, here),
+        question("", "pods", &["list"], here),
+    ]);
     all.concat()
 }
 

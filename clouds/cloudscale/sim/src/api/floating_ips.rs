@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use bowline_cloud_kit::addresses::nth;
 use ipnet::IpNet;
 
-use super::{Answer, Call};
+use super::{Answer, Call, found};
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Address, FloatingIp, Tags, Target};
@@ -24,11 +24,7 @@ impl Call<'_> {
             (_, []) => self.wrong_method(),
             (method, [id]) => {
                 let address: IpAddr = id.parse().map_err(|_| ApiError::not_found())?;
-                let floating = self
-                    .state
-                    .floating_ips
-                    .get(&address)
-                    .ok_or_else(ApiError::not_found)?;
+                let floating = found(&self.state.floating_ips, &address)?;
                 match method {
                     "GET" => return self.one(&self.wire().floating_ip(floating)),
                     "PATCH" => {
@@ -57,42 +53,27 @@ impl Call<'_> {
     }
 
     fn target(&self, fields: &mut Fields) -> Option<Target> {
-        let mut named = |name: &str| {
-            fields
-                .value(name)
-                .is_some_and(|it| !it.is_null())
-                .then(|| fields.uuid(name))
-        };
-        let (server, balancer) = (named("server"), named("load_balancer"));
-        match (server, balancer) {
-            (Some(_), Some(_)) => {
+        let is_named = |name: &str| fields.value(name).is_some_and(|it| !it.is_null());
+        match (is_named("server"), is_named("load_balancer")) {
+            (true, true) => {
+                // Also what is no id is told.
+                let _ = (fields.uuid("server"), fields.uuid("load_balancer"));
                 fields.refuse("detail", "Only one of server and load_balancer can be given.");
                 None
             }
-            (Some(server), None) => {
-                let server = server?;
-                if !self.state.servers.contains_key(&server) {
-                    fields.refuse("server", format!("Server \"{server}\" does not exist."));
-                }
-                Some(Target::Server(server))
+            (true, false) => fields
+                .known("server", "Server", &self.state.servers)
+                .map(Target::Server),
+            (false, true) => {
+                let balancer = fields.known("load_balancer", "Load balancer", &self.state.load_balancers);
+                balancer.map(Target::LoadBalancer)
             }
-            (None, Some(balancer)) => {
-                let balancer = balancer?;
-                if !self.state.load_balancers.contains_key(&balancer) {
-                    fields.refuse(
-                        "load_balancer",
-                        format!("Load balancer \"{balancer}\" does not exist."),
-                    );
-                }
-                Some(Target::LoadBalancer(balancer))
-            }
-            (None, None) => None,
+            (false, false) => None,
         }
     }
 
     fn create_floating_ip(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        fields.require("ip_version");
+        let mut fields = self.new_fields(&["ip_version"])?;
         let version = fields.number("ip_version", 4, 6);
         if version == Some(5) {
             fields.refuse("ip_version", "Expect one of: 4, 6.");
@@ -102,10 +83,8 @@ impl Call<'_> {
             None | Some("regional") => false,
             Some("global") => true,
             Some(other) => {
-                fields.refuse(
-                    "type",
-                    format!("{other:?} is not a valid choice. Expect one of: regional, global."),
-                );
+                let text = format!("{other:?} is not a valid choice. Expect one of: regional, global.");
+                fields.refuse("type", text);
                 false
             }
         };
@@ -133,11 +112,7 @@ impl Call<'_> {
             address: None,
         };
         let address = self.state.create_floating_ip(wish, reverse, tags)?;
-        let floating = self
-            .state
-            .floating_ips
-            .get(&address)
-            .ok_or_else(ApiError::not_found)?;
+        let floating = found(&self.state.floating_ips, &address)?;
         self.created(&self.wire().floating_ip(floating))
     }
 }
@@ -173,11 +148,8 @@ impl State {
                 "The floating IP {address} already exists."
             )));
         }
-        let of_target = wish
-            .target
-            .and_then(|target| self.target_zone(target))
-            .map(region)
-            .map(str::to_owned);
+        let of_target = wish.target.and_then(|target| self.target_zone(target));
+        let of_target = of_target.map(|zone| region(zone).to_owned());
         let default = region(self.options.default_zone()).to_owned();
         let floating = FloatingIp {
             network,
@@ -207,21 +179,13 @@ impl State {
     fn free_floating(&mut self, v6: bool, network: bool) -> Result<IpNet, ApiError> {
         let home = self.home;
         if !network {
-            return Ok(self
-                .allocate(if v6 { home.floating_v6 } else { home.floating_v4 })?
-                .address
-                .into());
+            let subnet = if v6 { home.floating_v6 } else { home.floating_v4 };
+            return Ok(self.allocate(subnet)?.address.into());
         }
         // One /56 after the other, behind the single addresses in the first one.
-        let count = self
-            .floating_ips
-            .values()
-            .filter(|it| it.network.prefix_len() == V6_NETWORK_PREFIX)
-            .count();
-        let base = nth(
-            self.options.floating_v6,
-            (count as u128 + 1) << (128 - V6_NETWORK_PREFIX),
-        );
+        let networks = self.floating_ips.values().map(|it| it.network.prefix_len());
+        let count = networks.filter(|length| *length == V6_NETWORK_PREFIX).count() as u128;
+        let base = nth(self.options.floating_v6, (count + 1) << (128 - V6_NETWORK_PREFIX));
         IpNet::new(base, V6_NETWORK_PREFIX).map_err(|_| ApiError::detail("No free network."))
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Answer, Call, path_id};
+use super::{Answer, Call, found, path_id};
 use crate::behaviour::RefusalKeys;
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
@@ -30,7 +30,7 @@ impl Call<'_> {
             (_, []) => self.wrong_method(),
             (method, [id]) => {
                 let uuid = path_id(id)?;
-                let monitor = self.state.monitors.get(&uuid).ok_or_else(ApiError::not_found)?;
+                let monitor = found(&self.state.monitors, &uuid)?;
                 let balancer = self.state.balancer_of_pool(monitor.pool);
                 match method {
                     "GET" => return self.one(&self.wire().monitor(monitor)),
@@ -58,14 +58,10 @@ impl Call<'_> {
     }
 
     fn forget_health(&mut self, pool: Uuid) {
-        for member in self
-            .state
-            .members
-            .values_mut()
+        let members = self.state.members.values_mut();
+        members
             .filter(|member| member.pool == pool)
-        {
-            member.healthy = None;
-        }
+            .for_each(|member| member.healthy = None);
     }
 
     fn patched_monitor(&self, mut monitor: HealthMonitor) -> Result<HealthMonitor, ApiError> {
@@ -90,15 +86,8 @@ impl Call<'_> {
     }
 
     fn create_monitor(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        fields.require("pool");
-        fields.require("type");
-        let pool = fields.uuid("pool");
-        if let Some(uuid) = pool
-            && !self.state.pools.contains_key(&uuid)
-        {
-            fields.refuse("pool", format!("Pool \"{uuid}\" does not exist."));
-        }
+        let mut fields = self.new_fields(&["pool", "type"])?;
+        let pool = fields.known("pool", "Pool", &self.state.pools);
         let kind: Option<MonitorKind> = fields.word("type", &KINDS);
         let (uuid, created_at) = self.birth();
         let mut monitor = HealthMonitor {
@@ -205,13 +194,10 @@ fn checked(probe: &mut HttpProbe, http: Map<String, Value>) -> Result<(), ApiErr
         .word("method", &METHODS)
         .unwrap_or_else(|| probe.method.clone());
     if !METHODS.contains(&probe.method.as_str()) {
+        let (method, known) = (&probe.method, METHODS.join(", "));
         http.refuse(
             "method",
-            format!(
-                "{:?} is not valid. Expect one of: {}.",
-                probe.method,
-                METHODS.join(", ")
-            ),
+            format!("{method:?} is not valid. Expect one of: {known}."),
         );
     }
     if let Some(path) = http.text("url_path") {
@@ -224,10 +210,8 @@ fn checked(probe: &mut HttpProbe, http: Map<String, Value>) -> Result<(), ApiErr
         .word("version", &VERSIONS)
         .unwrap_or_else(|| probe.version.clone());
     if !VERSIONS.contains(&probe.version.as_str()) {
-        http.refuse(
-            "version",
-            format!("{:?} is not valid. Expect one of: 1.0, 1.1.", probe.version),
-        );
+        let text = format!("{:?} is not valid. Expect one of: 1.0, 1.1.", probe.version);
+        http.refuse("version", text);
     }
     if let Some(host) = http.nullable_text("host") {
         probe.host = host;

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use uuid::Uuid;
 
-use super::{Answer, Call, path_id};
+use super::{Answer, Call, found, path_id};
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Listener, ListenerProtocol};
@@ -59,7 +59,7 @@ impl Call<'_> {
             (_, []) => self.wrong_method(),
             (method, [id]) => {
                 let uuid = path_id(id)?;
-                let listener = self.state.listeners.get(&uuid).ok_or_else(ApiError::not_found)?;
+                let listener = found(&self.state.listeners, &uuid)?;
                 let balancer = listener.load_balancer;
                 match method {
                     "GET" => return self.one(&self.wire().listener(listener)),
@@ -101,10 +101,7 @@ impl Call<'_> {
     }
 
     fn create_listener(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        for name in ["name", "pool", "protocol", "protocol_port"] {
-            fields.require(name);
-        }
+        let mut fields = self.new_fields(&["name", "pool", "protocol", "protocol_port"])?;
         let name = fields.text("name");
         let pool: Option<Uuid> = fields.uuid("pool");
         let balancer = pool.and_then(|pool| self.state.balancer_of_pool(pool));

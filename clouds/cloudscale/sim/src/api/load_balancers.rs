@@ -3,7 +3,7 @@
 use bowline_cloud_kit::clock::{later, pending};
 use serde_json::{Map, Value};
 
-use super::{Answer, Call, path_id};
+use super::{Answer, Call, found, path_id};
 use crate::behaviour::VipOrder;
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
@@ -25,11 +25,7 @@ impl Call<'_> {
             (_, []) => self.wrong_method(),
             (method, [id]) => {
                 let uuid = path_id(id)?;
-                let balancer = self
-                    .state
-                    .load_balancers
-                    .get(&uuid)
-                    .ok_or_else(ApiError::not_found)?;
+                let balancer = found(&self.state.load_balancers, &uuid)?;
                 match method {
                     "GET" => self.one(&self.wire().load_balancer(balancer)),
                     "PATCH" => {
@@ -66,8 +62,7 @@ impl Call<'_> {
     }
 
     fn create_load_balancer(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        fields.require("name");
+        let mut fields = self.new_fields(&["name"])?;
         let name = fields.text("name");
         let flavor = fields.text("flavor").unwrap_or_else(|| FLAVOR.to_owned());
         if flavor != FLAVOR {

@@ -50,10 +50,7 @@ impl Call<'_> {
     }
 
     fn create_member(&mut self, pool: Uuid, balancer: Uuid) -> Answer {
-        let mut fields = self.fields()?;
-        for name in ["name", "protocol_port", "address", "subnet"] {
-            fields.require(name);
-        }
+        let mut fields = self.new_fields(&["name", "protocol_port", "address", "subnet"])?;
         let name = fields.text("name");
         let protocol_port = fields.port("protocol_port");
         let null = fields

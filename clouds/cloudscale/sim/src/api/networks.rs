@@ -67,8 +67,7 @@ impl Call<'_> {
     }
 
     fn create_network(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        fields.require("name");
+        let mut fields = self.new_fields(&["name"])?;
         let name = fields.text("name");
         let zone = self.zone(&mut fields);
         let mtu = mtu(&mut fields).unwrap_or(9000);
@@ -169,9 +168,7 @@ impl Call<'_> {
     }
 
     fn create_subnet(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        fields.require("network");
-        fields.require("cidr");
+        let mut fields = self.new_fields(&["network", "cidr"])?;
         let network = fields.uuid("network");
         if let Some(uuid) = network
             && self

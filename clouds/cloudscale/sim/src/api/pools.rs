@@ -1,6 +1,6 @@
 //! `/v1/load-balancers/pools`
 
-use super::{Answer, Call, path_id};
+use super::{Answer, Call, found, path_id};
 use crate::behaviour::PoolDelete;
 use crate::error::ApiError;
 use crate::fields::given;
@@ -18,7 +18,7 @@ impl Call<'_> {
             (_, []) => self.wrong_method(),
             (method, [id]) => {
                 let uuid = path_id(id)?;
-                let pool = self.state.pools.get(&uuid).ok_or_else(ApiError::not_found)?;
+                let pool = found(&self.state.pools, &uuid)?;
                 let balancer = pool.load_balancer;
                 match method {
                     "GET" => return self.one(&self.wire().pool(pool)),
@@ -43,20 +43,9 @@ impl Call<'_> {
     }
 
     fn create_pool(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        for name in ["name", "load_balancer", "algorithm", "protocol"] {
-            fields.require(name);
-        }
+        let mut fields = self.new_fields(&["name", "load_balancer", "algorithm", "protocol"])?;
         let name = fields.text("name");
-        let balancer = fields.uuid("load_balancer");
-        if let Some(uuid) = balancer
-            && !self.state.load_balancers.contains_key(&uuid)
-        {
-            fields.refuse(
-                "load_balancer",
-                format!("Load balancer \"{uuid}\" does not exist."),
-            );
-        }
+        let balancer = fields.known("load_balancer", "Load balancer", &self.state.load_balancers);
         let algorithm = fields.word("algorithm", &ALGORITHMS);
         let protocol = fields.word("protocol", &PROTOCOLS);
         let tags = fields.tags().unwrap_or_default();
@@ -86,24 +75,16 @@ impl Call<'_> {
                 .listeners
                 .retain(|_, listener| listener.pool != Some(uuid)),
             PoolDelete::DetachListeners => {
-                for listener in self
-                    .state
-                    .listeners
-                    .values_mut()
-                    .filter(|listener| listener.pool == Some(uuid))
-                {
-                    listener.pool = None;
-                }
+                let listeners = self.state.listeners.values_mut();
+                let of_it = listeners.filter(|listener| listener.pool == Some(uuid));
+                of_it.for_each(|listener| listener.pool = None);
             }
             PoolDelete::RefuseIfUsed => {
-                let used = self.state.members_of(uuid).next().is_some()
+                let mut listeners = self.state.listeners.values();
+                if self.state.members_of(uuid).next().is_some()
                     || self.state.monitor_of(uuid).is_some()
-                    || self
-                        .state
-                        .listeners
-                        .values()
-                        .any(|listener| listener.pool == Some(uuid));
-                if used {
+                    || listeners.any(|listener| listener.pool == Some(uuid))
+                {
                     return Err(ApiError::detail("The pool is still in use."));
                 }
             }

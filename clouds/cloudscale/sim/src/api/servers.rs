@@ -4,7 +4,7 @@ use bowline_cloud_kit::clock::{later, pending};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Answer, Call, path_id};
+use super::{Answer, Call, found, path_id};
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Address, Interface, Server, ServerStatus, Volume};
@@ -19,7 +19,7 @@ impl Call<'_> {
             (_, []) => self.wrong_method(),
             (method, [id, action @ ..]) => {
                 let uuid = path_id(id)?;
-                let server = self.state.servers.get(&uuid).ok_or_else(ApiError::not_found)?;
+                let server = found(&self.state.servers, &uuid)?;
                 match (method, action) {
                     ("GET", []) => return self.one(&self.wire().server(server)),
                     ("PATCH", []) => self.patch_server(uuid)?,
@@ -71,7 +71,7 @@ impl Call<'_> {
         let interfaces = fields.objects("interfaces");
         fields.check()?;
         if flavor.is_some() {
-            let server = self.state.servers.get(&uuid).ok_or_else(ApiError::not_found)?;
+            let server = found(&self.state.servers, &uuid)?;
             if State::server_status(server) != ServerStatus::Stopped {
                 return Err(ApiError::field(
                     "flavor",
@@ -101,13 +101,7 @@ impl Call<'_> {
         uuid: Uuid,
         wishes: Vec<Map<String, Value>>,
     ) -> Result<Vec<Interface>, ApiError> {
-        let old = self
-            .state
-            .servers
-            .get(&uuid)
-            .ok_or_else(ApiError::not_found)?
-            .interfaces
-            .clone();
+        let old = found(&self.state.servers, &uuid)?.interfaces.clone();
         let mut new = Vec::new();
         for wish in wishes {
             let made = self.network_of(&wish).and_then(|wanted| {
@@ -154,10 +148,7 @@ impl Call<'_> {
     }
 
     fn create_server(&mut self) -> Answer {
-        let mut fields = self.fields()?;
-        for name in ["name", "flavor", "image"] {
-            fields.require(name);
-        }
+        let mut fields = self.new_fields(&["name", "flavor", "image"])?;
         let name = fields.text("name");
         let flavor = self.flavor_field(&mut fields);
         let image = fields.text("image");
@@ -235,19 +226,21 @@ impl Call<'_> {
         }
     }
 
+    /// The first subnet of a network.
+    fn subnet_of(&self, network: Uuid) -> Option<Uuid> {
+        let mut subnets = self.state.subnets.values();
+        subnets
+            .find(|subnet| subnet.network == network)
+            .map(|subnet| subnet.uuid)
+    }
+
     fn interface(&mut self, wish: Map<String, Value>) -> Result<Interface, ApiError> {
         let network = self.network_of(&wish)?;
         if network == self.state.home.public_network {
             return self.state.public_interface(true);
         }
         let Some(list) = Fields::new(wish).objects("addresses") else {
-            let subnet = self
-                .state
-                .subnets
-                .values()
-                .find(|subnet| subnet.network == network);
-            let subnet = subnet.map(|subnet| subnet.uuid);
-            return match subnet {
+            return match self.subnet_of(network) {
                 Some(subnet) => self.state.private_interface(subnet),
                 None => Ok(Interface {
                     public: false,
@@ -261,19 +254,8 @@ impl Call<'_> {
             let mut entry = Fields::new(entry);
             let (subnet, address) = (entry.uuid("subnet"), entry.address("address"));
             entry.check()?;
-            let subnet = match subnet {
-                Some(subnet) => subnet,
-                None => {
-                    let first = self
-                        .state
-                        .subnets
-                        .values()
-                        .find(|subnet| subnet.network == network);
-                    first
-                        .map(|subnet| subnet.uuid)
-                        .ok_or_else(|| ApiError::field("interfaces", "No subnet."))?
-                }
-            };
+            let subnet = subnet.or_else(|| self.subnet_of(network));
+            let subnet = subnet.ok_or_else(|| ApiError::field("interfaces", "No subnet."))?;
             addresses.push(match address {
                 Some(address) => self.state.reserve(subnet, address)?,
                 None => self.state.allocate(subnet)?,

@@ -25,10 +25,7 @@ impl Call<'_> {
             (is_admin || it.accounts.contains(&self.caller.account))
                 && self.fits("id", Some(&it.id))
                 && self.fits("name", Some(&it.name))
-                && self
-                    .params
-                    .text("keyword")
-                    .is_none_or(|part| contains(&it.name, part))
+                && self.passes("keyword", |part| contains(&it.name, part))
         };
         let found = self.state.projects.values().filter(fits).collect();
         self.page("project", found, |it| wire::project(self.state, it))

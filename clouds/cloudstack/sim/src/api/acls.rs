@@ -52,15 +52,13 @@ impl Call<'_> {
                 && self.fits("id", Some(&it.id))
                 && self.fits("aclid", Some(&it.list))
                 && of_network.is_none_or(|acl| acl == Some(it.list.as_str()))
-                && params
-                    .text("protocol")
-                    .is_none_or(|wanted| it.protocol.eq_ignore_ascii_case(wanted))
-                && params
-                    .text("traffictype")
-                    .is_none_or(|wanted| it.is_ingress == wanted.eq_ignore_ascii_case("ingress"))
-                && params
-                    .text("action")
-                    .is_none_or(|wanted| it.is_allow == wanted.eq_ignore_ascii_case("allow"))
+                && self.passes("protocol", |wanted| it.protocol.eq_ignore_ascii_case(wanted))
+                && self.passes("traffictype", |wanted| {
+                    it.is_ingress == wanted.eq_ignore_ascii_case("ingress")
+                })
+                && self.passes("action", |wanted| {
+                    it.is_allow == wanted.eq_ignore_ascii_case("allow")
+                })
         };
         let mut found: Vec<&AclItem> = self.state.acl_items.values().filter(fits).collect();
         found.sort_by_key(|it| (&it.list, it.number));
@@ -74,8 +72,7 @@ impl Call<'_> {
             Some(id) => id.to_owned(),
             None => {
                 let id = params.required("networkid")?;
-                let network = self.state.networks.get(id);
-                let network = network.ok_or_else(|| self.unknown("networkid", id))?;
+                let network = self.known(&self.state.networks, "networkid", id)?;
                 network.acl.clone().ok_or_else(|| {
                     ApiError::parameter(format!("Network {id} is not part of a VPC and has no ACL list"))
                 })?
@@ -111,11 +108,7 @@ impl Call<'_> {
     pub(super) fn update_acl_item(&mut self) -> Answer {
         let params = self.params;
         let id = params.required("id")?;
-        let item = self
-            .state
-            .acl_items
-            .get(id)
-            .ok_or_else(|| self.unknown("id", id))?;
+        let item = self.known(&self.state.acl_items, "id", id)?;
         let list = item.list.clone();
         let lane = self.list_to_change("id", &list)?;
         let cidrs = params.list("cidrlist").map(|list| named(Some(list)));
@@ -135,19 +128,14 @@ impl Call<'_> {
 
     pub(super) fn delete_acl_item(&mut self) -> Answer {
         let id = self.params.required("id")?;
-        let item = self
-            .state
-            .acl_items
-            .get(id)
-            .ok_or_else(|| self.unknown("id", id))?;
+        let item = self.known(&self.state.acl_items, "id", id)?;
         let lane = self.list_to_change("id", &item.list)?;
         self.accept(lane, Some((KIND, id)), Effect::DeleteAcl(id.to_owned()))
     }
 
     /// The lane of a list, which must be the caller's.
     fn list_to_change(&self, parameter: &str, list: &str) -> Result<Option<String>, ApiError> {
-        let found = self.state.acl_lists.get(list);
-        let found = found.ok_or_else(|| self.unknown(parameter, list))?;
+        let found = self.known(&self.state.acl_lists, parameter, list)?;
         if self.state.is_default_list(list) {
             return Err(ApiError::parameter(format!(
                 "Default ACL {} cannot be modified",

@@ -32,9 +32,7 @@ impl Call<'_> {
                 && self.fits("associatednetworkid", it.network.as_deref())
                 && self.fits("vpcid", it.vpc.as_deref())
                 && self.fits("zoneid", Some(&it.zone))
-                && params
-                    .text("state")
-                    .is_none_or(|state| it.state.name().eq_ignore_ascii_case(state))
+                && self.passes("state", |state| it.state.name().eq_ignore_ascii_case(state))
                 && params
                     .flag("issourcenat")
                     .is_none_or(|wanted| it.is_source_nat == wanted)
@@ -96,7 +94,7 @@ impl Call<'_> {
             return Err(self.unknown("projectid", id));
         }
         let place = if let Some(id) = self.params.text("vpcid") {
-            let vpc = self.state.vpcs.get(id).ok_or_else(|| self.unknown("vpcid", id))?;
+            let vpc = self.known(&self.state.vpcs, "vpcid", id)?;
             Place {
                 zone: vpc.zone.clone(),
                 network: None,
@@ -105,8 +103,7 @@ impl Call<'_> {
             }
         } else {
             let id = self.params.required("networkid")?;
-            let network = self.state.networks.get(id);
-            let network = network.ok_or_else(|| self.unknown("networkid", id))?;
+            let network = self.known(&self.state.networks, "networkid", id)?;
             if network.vpc.is_some() {
                 return Err(ApiError::parameter(
                     "Can't assign ip to the network directly when network belongs to VPC. Specify vpcId to associate \
@@ -131,8 +128,7 @@ impl Call<'_> {
 
     pub(super) fn disassociate_address(&mut self) -> Answer {
         let id = self.params.required("id")?;
-        let address = self.state.addresses.get(id);
-        let address = address.ok_or_else(|| self.unknown("id", id))?;
+        let address = self.known(&self.state.addresses, "id", id)?;
         let Some(owner) = &address.owner else {
             return Err(ApiError::parameter(format!(
                 "IP address {} is not associated with any network.",

@@ -50,8 +50,7 @@ impl Call<'_> {
     pub(super) fn create_firewall_rule(&mut self) -> Answer {
         let params = self.params;
         let id = params.required("ipaddressid")?;
-        let address = self.state.addresses.get(id);
-        let address = address.ok_or_else(|| self.unknown("ipaddressid", id))?;
+        let address = self.known(&self.state.addresses, "ipaddressid", id)?;
         let protocol = params.required("protocol")?.to_lowercase();
         let Some(owner) = address.owner.clone() else {
             return Err(ApiError::parameter(format!(
@@ -129,11 +128,7 @@ impl Call<'_> {
 
     pub(super) fn delete_firewall_rule(&mut self) -> Answer {
         let id = self.params.required("id")?;
-        let rule = self
-            .state
-            .firewall
-            .get(id)
-            .ok_or_else(|| self.unknown("id", id))?;
+        let rule = self.known(&self.state.firewall, "id", id)?;
         self.permit(&rule.owner, id)?;
         let lane = Some(rule.network.clone());
         self.accept(lane, Some((KIND, id)), Effect::DeleteFirewall(id.to_owned()))

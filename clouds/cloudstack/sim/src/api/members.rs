@@ -12,7 +12,7 @@ use crate::wire::{self, Details};
 impl Call<'_> {
     pub(super) fn list_members(&self) -> Answer {
         let id = self.params.required("id")?;
-        let rule = self.state.rules.get(id).ok_or_else(|| self.unknown("id", id))?;
+        let rule = self.known(&self.state.rules, "id", id)?;
         if !self.sees_rule(&rule.owner) {
             return Err(ApiError::permission(&self.caller.account, id));
         }
@@ -59,8 +59,7 @@ impl Call<'_> {
         let ids = self.params.list("virtualmachineids").unwrap_or_default();
         ids.into_iter()
             .map(|id| {
-                let vm = self.state.vms.get(id);
-                let vm = vm.ok_or_else(|| self.unknown("virtualmachineids", id))?;
+                let vm = self.known(&self.state.vms, "virtualmachineids", id)?;
                 self.permit(&vm.owner, &vm.id)?;
                 Ok(id.to_owned())
             })

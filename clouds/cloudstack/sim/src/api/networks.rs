@@ -15,10 +15,7 @@ impl Call<'_> {
                 && self.fits("zoneid", Some(&it.zone))
                 && self.fits("vpcid", it.vpc.as_deref())
                 && self.fits("type", Some(&it.kind))
-                && self
-                    .params
-                    .text("keyword")
-                    .is_none_or(|part| contains(&it.name, part))
+                && self.passes("keyword", |part| contains(&it.name, part))
         };
         let found = self.state.networks.values().filter(fits).collect();
         self.page("network", found, |it| wire::network(self.state, it))

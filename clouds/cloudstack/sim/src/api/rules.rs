@@ -20,7 +20,6 @@ const DNS_PORT: u16 = 53;
 impl Call<'_> {
     pub(super) fn list_rules(&self) -> Answer {
         let scope = self.scope()?;
-        let params = self.params;
         self.check_id("id", |id| self.state.rules.contains_key(id))?;
         self.check_id("publicipid", |id| self.state.addresses.contains_key(id))?;
         self.check_id("networkid", |id| self.state.networks.contains_key(id))?;
@@ -29,14 +28,14 @@ impl Call<'_> {
             self.sees(&scope, &it.owner)
                 && self.fits("id", Some(&it.id))
                 && self.fits("name", Some(&it.name))
-                && params.text("keyword").is_none_or(|part| {
+                && self.passes("keyword", |part| {
                     contains(&it.name, part) || contains(it.description.as_deref().unwrap_or_default(), part)
                 })
                 && self.fits("publicipid", Some(&it.address))
                 && self.fits("networkid", Some(&it.network))
-                && params
-                    .text("virtualmachineid")
-                    .is_none_or(|vm| it.members.iter().any(|member| member == vm))
+                && self.passes("virtualmachineid", |vm| {
+                    it.members.iter().any(|member| member == vm)
+                })
                 && self.fits_tags(&it.tags)
         };
         let found = self.state.rules.values().filter(fits).collect();
@@ -119,8 +118,7 @@ impl Call<'_> {
     /// The public address that is named, which must be the caller's and ready.
     fn usable_address(&self) -> Result<&PublicAddress, ApiError> {
         let id = self.params.required("publicipid")?;
-        let address = self.state.addresses.get(id);
-        let address = address.ok_or_else(|| self.unknown("publicipid", id))?;
+        let address = self.known(&self.state.addresses, "publicipid", id)?;
         let is_ready = match address.state {
             AddressState::Allocated => true,
             AddressState::Allocating => self.state.behaviour.pending_addresses_take_rules,
@@ -168,8 +166,7 @@ impl Call<'_> {
                 return Err(ApiError::parameter("the public IP is in no network"));
             }
         };
-        let network = self.state.networks.get(id);
-        let network = network.ok_or_else(|| self.unknown("networkid", id))?;
+        let network = self.known(&self.state.networks, "networkid", id)?;
         if network.vpc != address.vpc {
             return Err(ApiError::parameter(format!(
                 "The network {id} is not part of the VPC of ip address {}",
@@ -257,11 +254,16 @@ impl Call<'_> {
     /// The id of the rule that is named, which must be the caller's, and the lane of its jobs.
     pub(super) fn rule_to_change(&self) -> Result<(String, Option<String>), ApiError> {
         let id = self.params.required("id")?;
-        let rule = self.state.rules.get(id).ok_or_else(|| self.unknown("id", id))?;
+        let rule = self.known(&self.state.rules, "id", id)?;
         self.permit(&rule.owner, &rule.id)?;
+        Ok((id.to_owned(), self.lane(rule)))
+    }
+
+    /// The lane of a rule's jobs: its VPC's, else its network's.
+    pub(super) fn lane(&self, rule: &LoadBalancerRule) -> Option<String> {
         let network = self.state.networks.get(&rule.network);
         let vpc = network.and_then(|it| it.vpc.clone());
-        Ok((id.to_owned(), vpc.or_else(|| Some(rule.network.clone()))))
+        vpc.or_else(|| Some(rule.network.clone()))
     }
 
     pub(super) fn list_port_forwardings(&self) -> Answer {

@@ -63,8 +63,7 @@ impl Call<'_> {
         let params = self.params;
         let (name, method) = (params.required("name")?, params.required("methodname")?);
         let rule_id = params.required("lbruleid")?;
-        let rule = self.state.rules.get(rule_id);
-        let rule = rule.ok_or_else(|| self.unknown("lbruleid", rule_id))?;
+        let rule = self.known(&self.state.rules, "lbruleid", rule_id)?;
         self.permit(&rule.owner, &rule.id)?;
         let number = rule.number;
         if rule.state == RuleState::Revoke {
@@ -83,10 +82,7 @@ impl Call<'_> {
         if !self.state.behaviour.takes_udp {
             check_for_router(method, &stored, number)?;
         }
-        let network = self.state.networks.get(&rule.network);
-        let lane = network
-            .and_then(|it| it.vpc.clone())
-            .or_else(|| Some(rule.network.clone()));
+        let lane = self.lane(rule);
         let policy = StickinessPolicy {
             id: self.state.id(),
             name: name.to_owned(),
@@ -98,24 +94,15 @@ impl Call<'_> {
         if let Some(found) = self.state.rules.get_mut(&rule) {
             found.policies.push(policy);
         }
-        self.accept(
-            lane,
-            Some((KIND, &id)),
-            Effect::CreatePolicy {
-                rule,
-                policy: id.clone(),
-            },
-        )
+        let policy = id.clone();
+        self.accept(lane, Some((KIND, &id)), Effect::CreatePolicy { rule, policy })
     }
 
     pub(super) fn delete_policy(&mut self) -> Answer {
         let id = self.params.required("id")?;
         let rule = self.rule_of_policy("id", id)?;
         self.permit(&rule.owner, &rule.id)?;
-        let network = self.state.networks.get(&rule.network);
-        let lane = network
-            .and_then(|it| it.vpc.clone())
-            .or_else(|| Some(rule.network.clone()));
+        let lane = self.lane(rule);
         let effect = Effect::DeletePolicy {
             rule: rule.id.clone(),
             policy: id.to_owned(),
@@ -173,16 +160,11 @@ fn check_method(method: &str, sent: &[(Option<String>, Option<String>)], rule: u
 /// empty at the end.
 fn stored(sent: &[(Option<String>, Option<String>)]) -> Vec<(String, String)> {
     let null = || "null".to_owned();
-    let text: String = sent
-        .iter()
-        .map(|(name, value)| {
-            let (name, value) = (
-                name.clone().unwrap_or_else(null),
-                value.clone().unwrap_or_else(null),
-            );
-            format!("{name}={value}&")
-        })
-        .collect();
+    let text = sent.iter().map(|(name, value)| {
+        let [name, value] = [name, value].map(|it| it.clone().unwrap_or_else(null));
+        format!("{name}={value}&")
+    });
+    let text: String = text.collect();
     let parts: Vec<&str> = text.trim_end_matches(['=', '&']).split(['=', '&']).collect();
     let pairs = parts.chunks_exact(2);
     pairs

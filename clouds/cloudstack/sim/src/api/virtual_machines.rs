@@ -28,18 +28,14 @@ impl Call<'_> {
                 && (sees_going || !it.state.is_going())
                 && self.fits("id", Some(&it.id))
                 && ids.as_ref().is_none_or(|ids| ids.contains(&it.id.as_str()))
-                && params.text("name").is_none_or(|part| contains(&it.name, part))
-                && params.text("keyword").is_none_or(|part| {
+                && self.passes("name", |part| contains(&it.name, part))
+                && self.passes("keyword", |part| {
                     contains(&it.name, part)
                         || contains(&it.display_name, part)
                         || contains(it.state.name(), part)
                 })
-                && params
-                    .text("state")
-                    .is_none_or(|state| it.state.name().eq_ignore_ascii_case(state))
-                && params
-                    .text("networkid")
-                    .is_none_or(|network| it.nic_in(network).is_some())
+                && self.passes("state", |state| it.state.name().eq_ignore_ascii_case(state))
+                && self.passes("networkid", |network| it.nic_in(network).is_some())
                 && self.fits("zoneid", Some(&it.zone))
         };
         let found = self.state.vms.values().filter(fits).collect();

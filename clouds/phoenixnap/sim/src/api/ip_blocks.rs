@@ -1,12 +1,11 @@
 //! `/ips/v1/ip-blocks`
 
 use bowline_cloud_kit::clock::{later, pending};
-use bowline_cloud_kit::service::json;
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::json as value;
+use serde_json::{Value, json as value};
 
-use super::{Answer, Call, tags};
+use super::{Answer, Call, reply, tags};
 use crate::error::ApiError;
 use crate::model::{Block, BlockStatus, Tag};
 use crate::options::LOCATIONS;
@@ -52,15 +51,12 @@ impl NewBlock {
 impl Call<'_> {
     pub(super) fn list_blocks(&self) -> Answer {
         let conditions = self.query("tag");
-        let blocks = self
-            .state
-            .blocks
-            .values()
-            .filter(|it| !pending(it.listed_from) && self.passes(&conditions, &it.tags));
-        Ok(json(
+        let blocks = self.state.blocks.values();
+        let blocks = blocks.filter(|it| !pending(it.listed_from) && self.passes(&conditions, &it.tags));
+        reply(
             StatusCode::OK,
-            &blocks.map(|it| wire::block(self.state, it)).collect(),
-        ))
+            blocks.map(|it| wire::block(self.state, it)).collect::<Value>(),
+        )
     }
 
     pub(super) fn read_block(&self, id: &str) -> Answer {
@@ -72,10 +68,8 @@ impl Call<'_> {
         let mut errors = Vec::new();
         let location = wish.location.clone().unwrap_or_default();
         if !LOCATIONS.contains(&location.as_str()) {
-            errors.push(format!(
-                "location: {location:?} is none of {}",
-                LOCATIONS.join(", ")
-            ));
+            let known = LOCATIONS.join(", ");
+            errors.push(format!("location: {location:?} is none of {known}"));
         }
         let size = wish.size(&mut errors);
         tags::check_description(wish.description.as_deref(), &mut errors);
@@ -85,11 +79,8 @@ impl Call<'_> {
         };
         let quota = self.state.behaviour.quota.blocks;
         let is_full = quota.is_some_and(|most| self.state.blocks.len() >= most);
-        let range = self
-            .state
-            .free_range(&location, length, is_v6)
-            .filter(|_| !is_full);
-        let Some(cidr) = range else {
+        let range = self.state.free_range(&location, length, is_v6);
+        let Some(cidr) = range.filter(|_| !is_full) else {
             let text = format!("No IP block of size /{length} is available in {location}.");
             return Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, text));
         };
@@ -116,9 +107,7 @@ impl Call<'_> {
         let wish: Vec<Tag> = self.body()?;
         let mut errors = Vec::new();
         tags::check(self.state, &wish, &mut errors);
-        if !errors.is_empty() {
-            return Err(ApiError::validation(errors));
-        }
+        ApiError::if_any(errors)?;
         if let Some(block) = self.state.blocks.get_mut(id) {
             block.tags = wish;
         }
@@ -133,21 +122,17 @@ impl Call<'_> {
             _ => false,
         };
         if !is_free || block.assignment.is_some() {
-            return Err(ApiError::switched(
-                self.state.behaviour.delete_used_status,
-                format!(
-                    "The IP block {id} is {} and cannot be deleted.",
-                    block.status.words()
-                ),
-            ));
+            let status = block.status.words();
+            let text = format!("The IP block {id} is {status} and cannot be deleted.");
+            return Err(ApiError::switched(self.state.behaviour.delete_used_status, text));
         }
         self.state.blocks.shift_remove(id);
         let text = format!("The IP block {id} has been deleted.");
-        Ok(json(StatusCode::OK, &value!({ "result": text, "ipBlockId": id })))
+        reply(StatusCode::OK, value!({ "result": text, "ipBlockId": id }))
     }
 
     fn block_reply(&self, status: StatusCode, id: &str) -> Answer {
         let block = self.state.block(id)?;
-        Ok(json(status, &wire::block(self.state, block)))
+        reply(status, wire::block(self.state, block))
     }
 }

@@ -1,10 +1,9 @@
 //! `/networks/v1/public-networks`
 
-use bowline_cloud_kit::service::json;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{Answer, Call};
+use super::{Answer, Call, reply};
 use crate::error::ApiError;
 use crate::model::{BlockStatus, NetworkStatus};
 use crate::state::State;
@@ -18,7 +17,7 @@ struct Attachment {
 impl Call<'_> {
     pub(super) fn read_network(&self, id: &str) -> Answer {
         let network = self.state.network(id)?;
-        Ok(json(StatusCode::OK, &wire::network(self.state, network)))
+        reply(StatusCode::OK, wire::network(self.state, network))
     }
 
     pub(super) fn attach_block(&mut self, network_id: &str) -> Answer {
@@ -68,10 +67,10 @@ impl Call<'_> {
         }
         self.state.attach(network_id, &id);
         let block = self.state.block(&id)?;
-        Ok(json(
+        reply(
             StatusCode::ACCEPTED,
-            &wire::network_block(self.state, network_id, block),
-        ))
+            wire::network_block(self.state, network_id, block),
+        )
     }
 
     pub(super) fn detach_block(&mut self, network_id: &str, id: &str) -> Answer {
@@ -82,12 +81,8 @@ impl Call<'_> {
             block.status,
             BlockStatus::Assigned | BlockStatus::ErrorUnassigning | BlockStatus::ErrorAssigning
         );
-        if !is_attached
-            || !block
-                .assignment
-                .as_ref()
-                .is_some_and(|it| it.is_network(network_id))
-        {
+        let assignment = block.assignment.as_ref();
+        if !is_attached || !assignment.is_some_and(|it| it.is_network(network_id)) {
             return Err(ApiError::conflict(format!(
                 "The IP block {id} is not assigned to the network {network_id}."
             )));
@@ -102,9 +97,7 @@ impl Call<'_> {
             return Err(ApiError::conflict(format!("The network {network_id} is BUSY.")));
         }
         self.state.detach(id);
-        Ok(json(
-            StatusCode::ACCEPTED,
-            &format!("The IP block {id} is being removed from the network {network_id}.").into(),
-        ))
+        let text = format!("The IP block {id} is being removed from the network {network_id}.");
+        reply(StatusCode::ACCEPTED, text)
     }
 }

@@ -1,27 +1,24 @@
 //! `/bmc/v1/servers`
 
-use bowline_cloud_kit::service::json;
 use http::StatusCode;
+use serde_json::Value;
 
-use super::{Answer, Call};
+use super::{Answer, Call, reply};
 use crate::wire;
 
 impl Call<'_> {
     pub(super) fn list_servers(&self) -> Answer {
         let conditions = self.query("tag");
-        let servers = self
-            .state
-            .servers
-            .values()
-            .filter(|it| self.passes(&conditions, &it.tags));
-        Ok(json(
+        let servers = self.state.servers.values();
+        let servers = servers.filter(|it| self.passes(&conditions, &it.tags));
+        reply(
             StatusCode::OK,
-            &servers.map(|it| wire::server(self.state, it)).collect(),
-        ))
+            servers.map(|it| wire::server(self.state, it)).collect::<Value>(),
+        )
     }
 
     pub(super) fn read_server(&self, id: &str) -> Answer {
         let server = self.state.server(id)?;
-        Ok(json(StatusCode::OK, &wire::server(self.state, server)))
+        reply(StatusCode::OK, wire::server(self.state, server))
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_kit::service::json;
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Answer, Call};
+use super::{Answer, Call, reply};
 use crate::behaviour::TagFilter;
 use crate::error::ApiError;
 use crate::model::{Tag, has_tag};
@@ -32,10 +32,10 @@ impl Call<'_> {
         let names = self.query("name");
         let tags = self.state.tags.values();
         let tags = tags.filter(|tag| names.is_empty() || names.contains(&tag.name));
-        Ok(json(
+        reply(
             StatusCode::OK,
-            &tags.map(|tag| wire::tag(self.state, tag)).collect(),
-        ))
+            tags.map(|tag| wire::tag(self.state, tag)).collect::<Value>(),
+        )
     }
 
     pub(super) fn create_tag(&mut self) -> Answer {
@@ -45,20 +45,13 @@ impl Call<'_> {
             errors.push(format!("name: {:?} is not allowed", wish.name));
         }
         check_description(wish.description.as_deref(), &mut errors);
-        if !errors.is_empty() {
-            return Err(ApiError::validation(errors));
-        }
-        if !self
-            .state
-            .insert_tag(&wish.name, wish.description, wish.is_billing_tag)
-        {
-            return Err(ApiError::conflict(format!(
-                "A tag with the name {} exists.",
-                wish.name
-            )));
+        ApiError::if_any(errors)?;
+        let name = &wish.name;
+        if !self.state.insert_tag(name, wish.description, wish.is_billing_tag) {
+            return Err(ApiError::conflict(format!("A tag with the name {name} exists.")));
         }
         let made = &self.state.tags[&wish.name];
-        Ok(json(StatusCode::CREATED, &wire::tag(self.state, made)))
+        reply(StatusCode::CREATED, wire::tag(self.state, made))
     }
 }
 

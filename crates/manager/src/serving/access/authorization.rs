@@ -24,12 +24,7 @@ impl Access {
             return Ok(false);
         };
         let verb = verb(method);
-        // A user in JSON cannot be taken for another one.
-        let key = Key::of(&[
-            json!(user).to_string().as_bytes(),
-            verb.as_bytes(),
-            path.as_bytes(),
-        ]);
+        let key = key(user, &verb, path);
         if let Some(decision) = self.decisions.recall(&key) {
             return Ok(decision);
         }
