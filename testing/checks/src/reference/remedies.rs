@@ -40,6 +40,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--register-with-taints",
     "--show-labels",
     "--show-managed-fields",
+    "--subresource",
     "--weight",
 ];
 
