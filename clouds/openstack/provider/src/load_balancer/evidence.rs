@@ -325,7 +325,7 @@ pub(crate) fn removable_tags<'a>(identity: &'a Identity, balancer: &LoadBalancer
         let mut users = identity.tagging.iter().filter(is_user);
         users.any(|other| other.tags.contains(*tag))
     };
-    let added = identity.added_tags.iter();
+    let added = identity.added_tags.all.iter();
     added.filter(|tag| !is_asked_for(tag)).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::config::LoadBalancerOptions;
 use crate::load_balancer::members::{self, Family};
 use crate::load_balancer::names::PoolMark;
 use crate::load_balancer::subnets::floating::WantedSubnet;
-use crate::load_balancer::tags::Tags;
+use crate::load_balancer::tags::{Added, Tags};
 
 mod namesakes;
 mod notes;
@@ -92,7 +92,7 @@ pub(crate) struct Identity {
     /// Whether the floating IP is never deleted.
     pub(crate) keeps_floating_ip: bool,
     /// The tags that were added because annotations named them.
-    pub(crate) added_tags: BTreeSet<String>,
+    pub(crate) added_tags: Added,
     /// The other Services that ask for tags of their load balancer.
     pub(crate) tagging: Vec<Tagging>,
     /// What `cloud.conf` says.

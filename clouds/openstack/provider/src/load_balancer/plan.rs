@@ -285,8 +285,8 @@ impl<'a> Existing<'a> {
     fn forget_tags(&self) -> Option<Next> {
         let added = &self.wanted.identity.added_tags;
         let of_parts = self.plan_of_parts().into_iter().flat_map(PartsPlan::own_tags);
-        let there = of_parts.chain(&self.balancer.tags).collect();
-        let kept = self.wanted.tags.to_keep(added, &there)?;
+        let tags = &self.wanted.tags;
+        let kept = tags.to_keep(added, &self.balancer.tags, &of_parts.collect())?;
         let kept = Some(kept.as_str()).filter(|kept| !kept.is_empty());
         Some(annotate(keys::ADDED_TAGS.key, kept))
     }

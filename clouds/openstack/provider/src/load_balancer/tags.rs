@@ -24,43 +24,85 @@ pub(crate) struct Tags {
     pub(crate) pool: Vec<String>,
 }
 
+/// What is recorded as added for a Service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Added {
+    /// Wherever it is.
+    pub(crate) all: BTreeSet<String>,
+    /// On listeners and pools: on the load balancer it was before.
+    pub(crate) parts: BTreeSet<String>,
+}
+
+/// What stands between the two in the annotation: no tag is empty.
+const PARTS: &str = ",,";
+
+impl Added {
+    /// As it stands in the annotation.
+    pub(crate) fn read(text: &str) -> Self {
+        let (all, parts) = text.split_once(PARTS).unwrap_or((text, ""));
+        let set = |text| listed(text).map(str::to_owned).collect();
+        Self {
+            all: set(all),
+            parts: set(parts),
+        }
+    }
+
+    fn text(&self) -> String {
+        let list = |tags: &BTreeSet<String>| tags.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+        let (all, parts) = (list(&self.all), list(&self.parts));
+        match parts.is_empty() {
+            true => all,
+            false => format!("{all}{PARTS}{parts}"),
+        }
+    }
+}
+
 impl Tags {
+    fn of_parts(&self) -> impl Iterator<Item = &String> {
+        self.listener.iter().chain(&self.pool)
+    }
+
     fn all(&self) -> impl Iterator<Item = &String> {
         self.balancer.iter().chain(&self.listener).chain(&self.pool)
     }
 
-    /// What has to be recorded before these are written; `None` if it is. What is `there` on the load balancer was put there by others.
-    pub(crate) fn to_record(
-        &self,
-        recorded: &BTreeSet<String>,
-        there: &[String],
-        written: &[String],
-    ) -> Option<String> {
-        let new = || {
-            self.all()
-                .filter(|tag| !recorded.contains(*tag) && !there.contains(tag))
-        };
-        let is_due = new().any(|tag| written.contains(tag));
-        is_due.then(|| text(recorded.iter().chain(new())))
+    /// What has to be recorded before these are written; `None` if it is. What is `there` on the load balancer was put there by others,
+    /// and only its copies on the parts are the Service's.
+    pub(crate) fn to_record(&self, recorded: &Added, there: &[String], written: &[String]) -> Option<String> {
+        let unknown = |tag: &&String| !recorded.all.contains(*tag);
+        let new = || self.all().filter(unknown).filter(|tag| !there.contains(tag));
+        let copied = || self.of_parts().filter(unknown).filter(|tag| there.contains(tag));
+        let copied = || copied().filter(|tag| !recorded.parts.contains(*tag));
+        let is_due = new().chain(copied()).any(|tag| written.contains(tag));
+        is_due.then(|| {
+            let mut added = recorded.clone();
+            added.all.extend(new().cloned());
+            added.parts.extend(copied().cloned());
+            added.text()
+        })
     }
 
-    /// What is recorded from now on, if something is recorded of which nothing is left: `there` are the tags of all that is the
-    /// Service's.
-    pub(crate) fn to_keep(&self, recorded: &BTreeSet<String>, there: &BTreeSet<&String>) -> Option<String> {
-        let is_kept = |tag: &&String| self.all().any(|wanted| wanted == *tag) || there.contains(tag);
-        let kept: BTreeSet<&String> = recorded.iter().filter(is_kept).collect();
-        (kept.len() < recorded.len()).then(|| text(kept.into_iter()))
+    /// What is recorded from now on, if something is recorded of which nothing is left: on the load balancer and on the parts.
+    pub(crate) fn to_keep(
+        &self,
+        recorded: &Added,
+        balancer: &[String],
+        parts: &BTreeSet<&String>,
+    ) -> Option<String> {
+        let is_on_parts = |tag: &&String| self.of_parts().any(|wanted| wanted == *tag) || parts.contains(tag);
+        let is_kept =
+            |tag: &&String| is_on_parts(tag) || self.balancer.contains(tag) || balancer.contains(tag);
+        let kept = Added {
+            all: recorded.all.iter().filter(is_kept).cloned().collect(),
+            parts: recorded.parts.iter().filter(is_on_parts).cloned().collect(),
+        };
+        (kept != *recorded).then(|| kept.text())
     }
 }
 
 /// The tags in a list as it is written in annotations.
 pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|tag| !tag.is_empty())
-}
-
-fn text<'a>(tags: impl Iterator<Item = &'a String>) -> String {
-    let tags: BTreeSet<&str> = tags.map(String::as_str).collect();
-    tags.into_iter().collect::<Vec<_>>().join(",")
 }
 
 /// Why a tag is not put on anything.
@@ -147,7 +189,7 @@ mod tests {
             pool: texts(&["a"]),
             ..Tags::default()
         };
-        let recorded = BTreeSet::from_iter(texts(&["old"]));
+        let recorded = Added::read("old");
         let written = |list: &[&str]| tags.to_record(&recorded, &[], &texts(list));
         assert_eq!(written(&["x", "b"]).as_deref(), Some("a,b,old"));
         assert_eq!(written(&["x"]), None, "nothing of it is the Service's wish");
@@ -155,11 +197,30 @@ mod tests {
         assert_eq!(beside.as_deref(), Some("a,old"), "somebody else put it there");
         let old = "old".to_owned();
         assert_eq!(
-            tags.to_keep(&recorded, &BTreeSet::from([&old])),
+            tags.to_keep(&recorded, &[], &BTreeSet::from([&old])),
             None,
             "it is there still"
         );
-        assert_eq!(tags.to_keep(&recorded, &BTreeSet::new()).as_deref(), Some(""));
+        assert_eq!(
+            tags.to_keep(&recorded, &[], &BTreeSet::new()).as_deref(),
+            Some("")
+        );
+    }
+
+    #[test]
+    fn the_copy_of_a_persons_tag_is_recorded_for_the_parts_alone() {
+        let tags = Tags {
+            pool: texts(&["a"]),
+            ..Tags::default()
+        };
+        let there = texts(&["a"]);
+        let record = tags.to_record(&Added::read("old"), &there, &there);
+        assert_eq!(record.as_deref(), Some("old,,a"));
+        let recorded = Added::read(",,a");
+        assert_eq!(recorded.text(), ",,a");
+        assert_eq!(tags.to_record(&recorded, &there, &there), None);
+        let gone = Tags::default().to_keep(&recorded, &there, &BTreeSet::new());
+        assert_eq!(gone.as_deref(), Some(""), "the person's own is not the Service's");
     }
 
     #[test]

@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::ServiceKey;
@@ -7,6 +6,7 @@ use bowline_openstack_client::{OperatingStatus, Pool, Reference};
 use super::*;
 use crate::config::LoadBalancerOptions;
 use crate::load_balancer::observed::Told;
+use crate::load_balancer::tags::Added;
 
 fn identity() -> Identity {
     let service = ServiceKey::new("default", "web");
@@ -21,7 +21,7 @@ fn identity() -> Identity {
         cluster_uid: Some("c-1".into()),
         annotated: None,
         recorded_address: None,
-        added_tags: BTreeSet::new(),
+        added_tags: Added::default(),
         tagging: Vec::new(),
         is_deleted: false,
         is_told_recorded: false,

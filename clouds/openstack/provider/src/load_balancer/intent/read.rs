@@ -23,7 +23,7 @@ use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::{Family, NodeFilter};
 use crate::load_balancer::names;
 use crate::load_balancer::subnets::floating::{self, WantedSubnet, Words};
-use crate::load_balancer::tags::{self, Tags};
+use crate::load_balancer::tags::{self, Added, Tags};
 use crate::messages::NO_VALID_NODES;
 
 /// Reads what is asked for. What is to go cannot be wrong: a typo must not block a removal.
@@ -102,7 +102,9 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         shown: facts::published_addresses(service),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
-        added_tags: listed_tags(service, &keys::ADDED_TAGS),
+        added_tags: facts::annotation(service, keys::ADDED_TAGS.key)
+            .map(Added::read)
+            .unwrap_or_default(),
         tagging: tagged.map(tagging).collect(),
         options: Arc::clone(options),
         service: key,

@@ -387,7 +387,8 @@ impl<'a> PartsPlan<'a> {
 
     /// The tags of a part as they are to be; `None` if they are so, or Octavia has none.
     fn tags_to_be(&self, there: &[String], mark: Option<&String>, wanted: &[String]) -> Option<Vec<String>> {
-        let added = self.identity.added_tags.iter().collect();
+        let added = &self.identity.added_tags;
+        let added = added.all.union(&added.parts).collect();
         let now = tags::to_be(there, mark, wanted, &added);
         now.filter(|_| self.features.tags)
     }
