@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{
-    DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey, reasons,
+    DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey, facts, reasons,
 };
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
@@ -124,6 +124,15 @@ impl SyncHooks<'_> {
         matches!(write, KubeWrite::AnnotateService(_))
             && !self.controller.provider.load_balancer.needs_annotations()
     }
+
+    /// Whether a field is to be cleared of a Service that only our finalizer holds: it goes with its balancer, field and all.
+    fn is_cleared_by_its_end(before: &ServiceFacts, write: &KubeWrite) -> bool {
+        let metadata = &before.service.metadata;
+        let ends = metadata.deletion_timestamp.is_some()
+            && facts::has_finalizer(&before.service)
+            && metadata.finalizers.iter().flatten().count() == 1;
+        ends && !before.is_wanted && matches!(write, KubeWrite::SetLoadBalancerIp { ip, .. } if ip.is_empty())
+    }
 }
 
 /// The Service as a write would leave it.
@@ -220,6 +229,12 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                 Err(KubeError::NotFound(_)) if !before.is_wanted => as_written(service, write),
                 Err(KubeError::Forbidden(refusal)) if self.goes_on_without(write) => {
                     self.controller.tell_unwritten(self.key, service, &refusal);
+                    as_written(service, write)
+                }
+                Err(error @ (KubeError::Forbidden(_) | KubeError::Invalid(_)))
+                    if Self::is_cleared_by_its_end(&before, write) =>
+                {
+                    tracing::warn!(service = %self.key, err = %error, "A field of a Service that goes may not be cleared");
                     as_written(service, write)
                 }
                 // What comes next takes away what the status shows so far.

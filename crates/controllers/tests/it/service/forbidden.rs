@@ -90,7 +90,7 @@ async fn any_other_failure_to_annotate_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
+async fn an_address_that_may_not_be_cleared_keeps_its_balancer_unless_the_service_ends_with_it() {
     let world = World::new_with(&["a"], |cloud| {
         cloud.does_without_annotations = true;
         cloud.clears_address = true;
@@ -98,6 +98,14 @@ async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
     let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
     world.settled("web").await;
     forbid(&world);
+    world.edit("web", |service| service["spec"]["type"] = "ClusterIP".into());
+    world.pass(seconds(60)).await;
+    assert!(world.cloud.balancer(&uid).is_some());
+    // Somebody else may look at the field for longer.
+    world.edit("web", |service| {
+        let finalizers = service["metadata"]["finalizers"].as_array_mut().unwrap();
+        finalizers.push("example.com/theirs".into());
+    });
     world.api.delete("Service", "default", "web");
     world.pass(seconds(60)).await;
     assert!(world.cloud.balancer(&uid).is_some());
@@ -106,7 +114,10 @@ async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
             .reasons("web")
             .contains(&"SyncLoadBalancerFailed".to_owned())
     );
-    world.api.faults().clear();
+    world.edit("web", |service| {
+        let finalizers = service["metadata"]["finalizers"].as_array_mut().unwrap();
+        finalizers.retain(|it| it != "example.com/theirs");
+    });
     world
         .until("the service is gone", |w| w.service("web").is_none())
         .await;
