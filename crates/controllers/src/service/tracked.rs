@@ -333,6 +333,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_step_is_cut_short_once_in_a_row_and_only_for_something_newer() {
+        let mut tracked = Tracked::default();
+        tracked.add_causes(Causes::VERIFY.and(Causes::RETRY));
+        assert!(!tracked.is_impatient("a", false), "nothing changed");
+        for cause in [Causes::CHANGED, Causes::NODES] {
+            tracked.causes = cause;
+            for (gave_up, is_impatient) in [(false, true), (true, false), (false, true)] {
+                tracked.made("a", gave_up);
+                assert_eq!(tracked.is_impatient("a", false), is_impatient);
+                assert!(tracked.is_impatient("b", false) && tracked.is_impatient("a", true));
+            }
+        }
+    }
+
+    #[test]
     fn a_balancer_that_is_asked_for_again_is_a_change_whatever_was_synced_last() {
         let service = |kind: &str| -> Arc<Service> {
             let object = serde_json::json!({ "metadata": { "uid": "u" }, "spec": { "type": kind } });
