@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_transport::patience::in_time;
 use bowline_transport::{BoxError, GateClosed, Jitter, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
@@ -204,9 +205,9 @@ impl Shared {
                 body,
             })))
         };
-        let outcome = timeout(limit, exchange).await.unwrap_or_else(|_| {
+        let outcome = in_time(limit, exchange).await.unwrap_or_else(|after| {
             // What took the way to the cloud from this connection may have taken it from all that stood then.
-            let given_up = self.connections.lines.end_unused(limit);
+            let given_up = self.connections.lines.end_unused(after);
             if given_up > 0 {
                 tracing::warn!(
                     given_up,
@@ -215,7 +216,7 @@ impl Shared {
             }
             Err(Failure::Timeout {
                 phase: Phase::Exchange,
-                after: limit,
+                after,
             })
         });
         let outcome = match outcome {

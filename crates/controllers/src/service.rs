@@ -67,6 +67,7 @@ use bowline_cloud_provider::{
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
+use tokio::sync::Notify;
 
 use crate::controller::{Context, Controller};
 use crate::event_dedup::EventDedup;
@@ -164,6 +165,8 @@ pub struct ServiceController {
     annotated_from: Mutex<WrittenFrom>,
     /// Each in a place of its own, because a map keeps room for nearly as many again.
     tracked: Mutex<BTreeMap<ServiceKey, Box<Tracked>>>,
+    /// A cause to look at some Service has come.
+    news: Notify,
     left_behind: Mutex<LeftBehind>,
     /// What the last run of each background work had to say.
     background_dedup: Mutex<BTreeMap<usize, EventDedup>>,
@@ -232,6 +235,7 @@ impl ServiceController {
             known_identities: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
+            news: Notify::new(),
             left_behind: Mutex::default(),
             background_dedup: Mutex::default(),
             view: Arc::new(ServedServices {

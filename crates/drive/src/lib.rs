@@ -116,6 +116,15 @@ pub trait Hooks<F, E>: Sync {
     /// A call has ended, or begins. `is_working`: something is under way; else everything waits for its lanes.
     fn progressed(&self, _is_working: bool) {}
 
+    /// Ends when something newer waits for this object, and for its sake a call of this step may be given up that hangs, as if its answer
+    /// had been lost.
+    fn newer_waits<'a>(&'a self, _step: &'a DynStep) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// A step has ended; `gave_up`: a call of it was given up before its time limit.
+    fn made(&self, _step: &DynStep, _gave_up: bool) {}
+
     /// A step waits for this lane until what is answered is dropped.
     fn waiting(&self, _lane: &Lane) -> Wait<'_> {
         None

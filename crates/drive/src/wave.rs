@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{DynLearned, DynStep, KubeWrite, Reconcile, WriteOutcome};
 use bowline_plan::Lane;
+use bowline_transport::patience::Patience;
+use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use crate::{DriveError, Hooks, Lanes};
@@ -65,7 +67,7 @@ pub(crate) async fn apply<F: Send, E>(
                             }
                             executing.fetch_add(1, Ordering::Relaxed);
                             hooks.progressed(true);
-                            let done = run(session, step, hooks, facts).await;
+                            let done = patiently(session, step, hooks, facts).await;
                             let others = executing.fetch_sub(1, Ordering::Relaxed) - 1;
                             hooks.progressed(others > 0);
                             (index, done)
@@ -97,6 +99,26 @@ pub(crate) async fn apply<F: Send, E>(
     learned.sort_by_key(|(index, _)| *index);
     session.learn(steps, learned);
     failure.map_or(Ok(()), Err)
+}
+
+/// The same as [`run`], but a call that hangs is given up when something newer waits.
+async fn patiently<F: Send, E>(
+    session: &dyn Reconcile<F>,
+    step: &DynStep,
+    hooks: &dyn Hooks<F, E>,
+    facts: &Mutex<F>,
+) -> Result<Option<DynLearned>, DriveError<E>> {
+    let patience = Patience::default();
+    let made = std::pin::pin!(patience.with(run(session, step, hooks, facts)));
+    let done = match select(made, hooks.newer_waits(step)).await {
+        Either::Left((done, _)) => done,
+        Either::Right(((), made)) => {
+            patience.is_over();
+            made.await
+        }
+    };
+    hooks.made(step, patience.gave_up());
+    done
 }
 
 /// Makes one step; what the cloud answered, if it is one of the cloud.

@@ -186,7 +186,11 @@ impl Kube {
     /// As for a Node.
     pub async fn rehearse_service(&self, service: &Service, subresource: &str) -> Result<(), KubeError> {
         let path = service_path(&ServiceKey::of(service), subresource);
-        self.rehearse(path, &patch::nothing(service)).await
+        let mut body = patch::nothing(service);
+        if self.speaker.notes_no_class {
+            patch::leave_out_class(&mut body);
+        }
+        self.rehearse(path, &body).await
     }
 
     async fn rehearse(&self, path: String, body: &impl Serialize) -> Result<(), KubeError> {

@@ -3,7 +3,7 @@
 //! Both meet the same world outside, must read it alike and go out under the same conditions. So here, once for both, is
 //!
 //! - whether a request may begin: the [`Gate`], asked last; how fast and how many side by side: [`Bucket`] and [`Places`];
-//!   and when something that failed is tried again: [`Backoff`];
+//!   when something that failed is tried again: [`Backoff`]; and when a call that hangs is given up: [`patience`];
 //! - how files are read that may hold secrets: [`yaml`] and [`pem`] say what is wrong and where, as [`Malformed`], which
 //!   cannot hold any part of a file; [`CredentialsFile`] follows files that are replaced while the program runs;
 //! - how a connection is made: [`Connector`], over sockets ([`tcp`]), directly or through the proxies that [`ProxyRules`] name,
@@ -26,6 +26,7 @@ mod gate;
 mod lines;
 mod malformed;
 mod pace;
+pub mod patience;
 pub mod pem;
 mod proxy;
 pub mod roots;

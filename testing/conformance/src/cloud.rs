@@ -26,6 +26,7 @@ mod churn;
 mod crashes;
 mod doctors;
 mod fuse;
+mod hanging;
 mod leadership;
 mod lifecycle;
 mod manuals;
@@ -116,6 +117,12 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_service_without_node_ports_is_served_or_refused_but_never_half,
             a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
             a_write_that_hangs_holds_up_nobody_else,
+        }
+        hanging (LoadBalancers) {
+            a_deletion_does_not_wait_for_a_call_that_hangs,
+        }
+        hanging (LoadBalancers, BalancedNodes) {
+            members_do_not_wait_for_a_call_of_another_port_that_hangs,
         }
         manuals (LoadBalancers, Manual) {
             every_example_gets_its_balancer_without_a_warning_and_goes,

@@ -20,8 +20,11 @@ pub(super) const ARROWS: &[Row] = &[
     ("crates/gcfg", &[]),
     ("crates/cloud-http", &["crates/transport", "crates/plan"]),
     ("crates/cloud-provider", &["crates/plan"]),
-    // The drive of a plan; what is written to Kubernetes is handed to its caller.
-    ("crates/drive", &["crates/cloud-provider", "crates/plan"]),
+    // The drive of a plan; what is written to Kubernetes is handed to its caller. It says when the calls of a step that hang are given up.
+    (
+        "crates/drive",
+        &["crates/cloud-provider", "crates/plan", "crates/transport"],
+    ),
     // It turns objects into the contract's nodes and services, and runs the plan's steps that write to Kubernetes.
     (
         "crates/kube-io",

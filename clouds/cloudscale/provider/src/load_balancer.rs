@@ -254,7 +254,7 @@ impl Reconciler for Balancers {
 
     /// What a quota refuses is another request where room is made for it.
     fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
-        a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
+        a == b || a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
     }
 
     fn creation(&self, step: &CloudStep) -> Option<Creation> {
@@ -262,7 +262,7 @@ impl Reconciler for Balancers {
     }
 
     /// Most writes are of several calls. What of them is a refusal, their answer tells. What fails for one port holds up no other one; but
-    /// the API is not waited for twice that does not answer.
+    /// the API is not waited for twice that does not answer. Nor does a member that does not go.
     fn refusal_of(&self, seen: &Seen, step: &CloudStep, error: &CloudError) -> Option<Refusal> {
         let is_first = || {
             let mut refused = seen.memory.refusals.iter();
@@ -272,7 +272,11 @@ impl Reconciler for Balancers {
             true => !error.is_unheard() || is_first(),
             false => matches!(error.kind(), ErrorKind::Throttled { .. }),
         };
-        (is_borne && step.is_of_one_port()).then(|| {
+        let is_borne = match step.part() {
+            Some(PartChange::DeleteMember { .. }) => is_borne || error.is_definite(),
+            _ => is_borne && step.is_of_one_port(),
+        };
+        is_borne.then(|| {
             let reason = format!("error during {}: {error}", step.label());
             Refusal::new(reason).by(RefusedBy::Failure)
         })

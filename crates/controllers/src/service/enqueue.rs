@@ -17,6 +17,7 @@ impl ServiceController {
     /// Asks for a sync of a Service, and notes why.
     pub(super) fn enqueue(&self, key: &ServiceKey, causes: Causes) {
         self.tracked(key, |tracked| tracked.add_causes(causes));
+        self.news.notify_waiters();
         self.queue.add(Key::Service(key.clone()));
     }
 

@@ -1,10 +1,11 @@
 //! What happens around the drive of one Service: events, notes and writes to the Service.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{
     AddressLoss, AddressNote, DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey,
-    reasons,
+    facts, reasons,
 };
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
@@ -29,7 +30,9 @@ impl ServiceController {
         let hooks = SyncHooks {
             controller: self,
             key,
+            is_removal: !session.facts().is_wanted,
             gives_way: !progress.interruptions.are_to_end(),
+            has_given_up: AtomicBool::new(false),
             progress: Mutex::new(*progress),
         };
         let mut is_unverified = progress.is_unverified;
@@ -65,8 +68,12 @@ impl ServiceController {
 struct SyncHooks<'a> {
     controller: &'a ServiceController,
     key: &'a ServiceKey,
+    /// Whether the balancer is to go.
+    is_removal: bool,
     /// Whether a change of the Service ends the sync before its next wave.
     gives_way: bool,
+    /// Whether a call was given up because something newer waits: then that comes next.
+    has_given_up: AtomicBool,
     progress: Mutex<Progress>,
 }
 
@@ -74,6 +81,12 @@ impl SyncHooks<'_> {
     /// How far the sync has come.
     fn progress(&self) -> Progress {
         *lock(&self.progress)
+    }
+
+    /// Whether a balancer is being made that nobody asks for any more.
+    fn is_in_vain(&self) -> bool {
+        let there = self.controller.services.get(self.key);
+        !self.is_removal && !there.is_some_and(|there| self.controller.classes().is_wanted(&there))
     }
 
     /// Whether nothing needs to be written to a Service whose balancer goes, because it is gone itself. Another one may
@@ -112,6 +125,15 @@ impl SyncHooks<'_> {
     fn goes_on_without(&self, write: &KubeWrite) -> bool {
         matches!(write, KubeWrite::AnnotateService(_))
             && !self.controller.provider.load_balancer.needs_annotations()
+    }
+
+    /// Whether a field is to be cleared of a Service that only our finalizer holds: it goes with its balancer, field and all.
+    fn is_cleared_by_its_end(before: &ServiceFacts, write: &KubeWrite) -> bool {
+        let metadata = &before.service.metadata;
+        let ends = metadata.deletion_timestamp.is_some()
+            && facts::has_finalizer(&before.service)
+            && metadata.finalizers.iter().flatten().count() == 1;
+        ends && !before.is_wanted && matches!(write, KubeWrite::SetLoadBalancerIp { ip, .. } if ip.is_empty())
     }
 }
 
@@ -177,9 +199,10 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
     fn is_superseded(&self) -> bool {
         self.controller.ctx.stop.is_cancelled()
             || self.gives_way
-                && self
-                    .controller
-                    .tracked(self.key, |tracked| tracked.causes.has(Causes::CHANGED))
+                && self.controller.tracked(self.key, |tracked| {
+                    let has_given_up = self.has_given_up.load(Ordering::Relaxed);
+                    tracked.causes.has(Causes::CHANGED) || has_given_up && tracked.causes.has(Causes::NODES)
+                })
     }
 
     fn write<'b>(
@@ -222,6 +245,12 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
                     self.controller.tell_unwritten(self.key, service, &refusal);
                     as_written(service, write)
                 }
+                Err(error @ (KubeError::Forbidden(_) | KubeError::Invalid(_)))
+                    if Self::is_cleared_by_its_end(&before, write) =>
+                {
+                    tracing::warn!(service = %self.key, err = %error, "A field of a Service that goes may not be cleared");
+                    as_written(service, write)
+                }
                 // What comes next takes away what the status shows so far.
                 Err(error) if let KubeWrite::PublishStatus(status) = write => {
                     self.controller
@@ -243,6 +272,32 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
     fn progressed(&self, is_working: bool) {
         self.controller
             .progressed(&Key::Service(self.key.clone()), is_working);
+    }
+
+    fn newer_waits<'b>(&'b self, step: &'b DynStep) -> BoxFuture<'b, ()> {
+        Box::pin(async move {
+            loop {
+                let news = self.controller.news.notified();
+                let label = &step.view().label;
+                let in_vain = self.is_in_vain();
+                let is_impatient = |tracked: &mut Tracked| tracked.is_impatient(label, in_vain);
+                if self.controller.tracked(self.key, is_impatient) {
+                    return;
+                }
+                news.await;
+            }
+        })
+    }
+
+    fn made(&self, step: &DynStep, gave_up: bool) {
+        let label = &step.view().label;
+        self.controller
+            .tracked(self.key, |tracked| tracked.made(label, gave_up));
+        if gave_up {
+            self.has_given_up.store(true, Ordering::Relaxed);
+            let service = self.key;
+            tracing::warn!(%service, %label, "A cloud call hangs, and was given up because the Service or its Nodes changed");
+        }
     }
 
     fn waiting(&self, lane: &Lane) -> Wait<'_> {

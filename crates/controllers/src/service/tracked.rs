@@ -5,6 +5,7 @@
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,6 +91,8 @@ pub(super) struct Tracked {
     pub(super) tried: Option<NodeIdentities>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
+    /// The steps of which a call was given up the last time, because something newer waited.
+    given_up: BTreeSet<String>,
     /// What was said in events.
     pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
@@ -162,6 +165,21 @@ impl Tracked {
             }
         }
         self.causes = self.causes.and(causes);
+    }
+
+    /// Whether something newer waits than what is being done, and a call that hangs is given up for it. Twice in a row a step is not cut
+    /// short: a cloud that is that slow would never get it done. Unless it is `in_vain`, as for a Service that goes.
+    pub(super) fn is_impatient(&self, step: &str, in_vain: bool) -> bool {
+        self.causes.has(Causes::CHANGED.and(Causes::NODES)) && (in_vain || !self.given_up.contains(step))
+    }
+
+    /// A step has ended.
+    pub(super) fn made(&mut self, step: &str, gave_up: bool) {
+        if gave_up {
+            self.given_up.insert(step.to_owned());
+        } else {
+            self.given_up.remove(step);
+        }
     }
 
     /// A node sync waits for the next sync of this Service.
@@ -280,6 +298,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
+        self.given_up = BTreeSet::new();
         FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
 
@@ -288,6 +307,7 @@ impl Tracked {
         self.served();
         self.leave_node_syncs();
         self.state = State::Resting;
+        self.given_up = BTreeSet::new();
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();
@@ -313,6 +333,21 @@ impl Tracked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_is_cut_short_once_in_a_row_and_only_for_something_newer() {
+        let mut tracked = Tracked::default();
+        tracked.add_causes(Causes::VERIFY.and(Causes::RETRY));
+        assert!(!tracked.is_impatient("a", false), "nothing changed");
+        for cause in [Causes::CHANGED, Causes::NODES] {
+            tracked.causes = cause;
+            for (gave_up, is_impatient) in [(false, true), (true, false), (false, true)] {
+                tracked.made("a", gave_up);
+                assert_eq!(tracked.is_impatient("a", false), is_impatient);
+                assert!(tracked.is_impatient("b", false) && tracked.is_impatient("a", true));
+            }
+        }
+    }
 
     #[test]
     fn a_balancer_that_is_asked_for_again_is_a_change_whatever_was_synced_last() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Node, Readiness, Service, ServiceKey};
+use bowline_cloud_provider::{Node, Readiness, Service, ServiceKey, facts, keys};
 use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{DELETIONS, Kube, KubeError, LeaseLock};
 
@@ -105,11 +105,39 @@ async fn of_service(kube: &Kube, service: &Service) -> Vec<Tried> {
     for (part, resource) in [("", "services"), ("/status", "services/status")] {
         if may_patch(kube, resource).await {
             let answer = timed(kube.rehearse_service(service, part)).await;
-            let key = ServiceKey::of(service);
-            tried.push((format!("patch services{part} {key}"), answer.map(|it| it.0)));
+            let mut answer = answer.map(|it| it.0);
+            if let Some(Err(error)) = &mut answer
+                && facts::noted_class(service).is_some()
+                && may_be_of_note(kube, service, part).await
+            {
+                tell_note(error);
+            }
+            tried.push((
+                format!("patch services{part} {}", ServiceKey::of(service)),
+                answer,
+            ));
         }
     }
     tried
+}
+
+/// Whether a write that is refused is taken without the note of the class.
+async fn may_be_of_note(kube: &Kube, service: &Service, part: &str) -> bool {
+    let kube = kube.without_class_note();
+    matches!(
+        timed(kube.rehearse_service(service, part)).await,
+        Some((Ok(()), _))
+    )
+}
+
+/// Names the annotation that a policy denies, which it seldom does itself.
+fn tell_note(error: &mut KubeError) {
+    if let KubeError::Forbidden(text) | KubeError::Invalid(text) = error {
+        let note = keys::ANNOTATION_CLASS;
+        text.push_str(&format!(
+            "; without the annotation {note} it is taken: so is every other edit once that annotation is removed, or the policy allows it"
+        ));
+    }
 }
 
 /// What refuses the writes to one Service, if anything does.

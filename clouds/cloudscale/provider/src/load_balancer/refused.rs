@@ -162,6 +162,13 @@ pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
     Refusal::all(those(refusals, |place| matches!(place, Place::Member(_))))
 }
 
+/// Why members are there that nobody wants.
+pub(crate) fn of_surplus(refusals: &Refusals) -> Option<Refusal> {
+    let is_it = |step: &CloudStep| matches!(step.part(), Some(PartChange::DeleteMember { .. }));
+    let those = refusals.iter().filter(|(step, _)| is_it(step));
+    Refusal::all(those.map(|(_, why)| why))
+}
+
 /// Why attributes are not changed and monitors are missing: once for each kind, on however many parts.
 pub(crate) fn of_attributes(refusals: &Refusals) -> Option<Refusal> {
     let is_it = |step: &CloudStep| step.changes_attribute() || step.is_first_monitor();

@@ -134,11 +134,10 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     let moves = plan.observed.rules.iter().any(is_elsewhere) && !home::is_shown(wanted, &home.address);
     if plan.is_idle() && moves {
         // It may be refused for long. Until then what is shown follows the Nodes, and that the new address came is written down.
-        plan.came(&home.address.id);
+        if !plan.came(&home.address.id) {
+            plan.publish = status(wanted, &home.address).ok();
+        }
         members::follow_nodes(plan, wanted);
-    }
-    if plan.is_idle() && moves {
-        plan.publish = status(wanted, &home.address).ok();
     }
     if plan.is_idle() {
         home::leave_others(plan, wanted, &home);

@@ -267,6 +267,23 @@ impl Step for CloudStep {
 
 /// The writes to what is there.
 impl PartChange {
+    /// Whether new members lead to a node port, or are probed at one, that this rule opens.
+    pub(crate) fn leads_through(&self, rule: &GroupChange) -> bool {
+        let members = match self {
+            Self::SetMembers { members, .. } => members.as_slice(),
+            Self::AddMember { new, .. } => std::slice::from_ref(new),
+            _ => return false,
+        };
+        let GroupChange::CreateRule { new: rule } = rule else {
+            return false;
+        };
+        let opened = rule.port_range_min..=rule.port_range_max;
+        let mut ports = members
+            .iter()
+            .flat_map(|it| [Some(it.protocol_port), it.monitor_port]);
+        ports.any(|port| port.is_some_and(|port| opened.contains(&port)))
+    }
+
     pub(crate) fn update_balancer(there: &LoadBalancer, update: LoadBalancerUpdate) -> Self {
         let name = there.name.clone();
         Self::UpdateBalancer { name, update }

@@ -84,7 +84,7 @@ async fn any_other_failure_to_annotate_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
+async fn an_address_that_may_not_be_cleared_keeps_its_balancer_unless_the_service_ends_with_it() {
     let world = World::new_with(&["a"], |cloud| {
         cloud.does_without_annotations = true;
         cloud.clears_address = true;
@@ -92,11 +92,22 @@ async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
     let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
     world.settled("web").await;
     forbid(&world);
+    world.edit("web", |service| service["spec"]["type"] = "ClusterIP".into());
+    world.pass(seconds(60)).await;
+    assert!(world.balancer(&uid).is_some());
+    // Somebody else may look at the field for longer.
+    world.edit("web", |service| {
+        let finalizers = service["metadata"]["finalizers"].as_array_mut().unwrap();
+        finalizers.push("example.com/theirs".into());
+    });
     world.delete("web");
     world.pass(seconds(60)).await;
     assert!(world.balancer(&uid).is_some());
     assert!(world.is_told("web", "SyncLoadBalancerFailed"));
-    world.api.faults().clear();
+    world.edit("web", |service| {
+        let finalizers = service["metadata"]["finalizers"].as_array_mut().unwrap();
+        finalizers.retain(|it| it != "example.com/theirs");
+    });
     world.gone("web").await;
     assert_eq!(world.balancer(&uid), None);
 }

@@ -192,8 +192,8 @@ impl Served<'_> {
                 let old = self.old_member(pool, old);
                 creations.push(self.member(pool, missing, Some(old), meanwhile));
             }
-            let going = exchange.going.into_iter();
-            deletions.extend(going.map(|old| self.deletion(pool, old)));
+            let going = exchange.going.into_iter().map(|old| self.deletion(pool, old));
+            deletions.extend(going.filter(|step| self.seen.memory.refusals.why(step).is_none()));
         }
         match creations.is_empty() {
             true => deletions,

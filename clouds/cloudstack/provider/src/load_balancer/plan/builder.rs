@@ -385,7 +385,8 @@ impl<'a> Builder<'a> {
             // Alone: it is done at once, and what comes after it shall not overtake jobs of the same wave.
             steps = vec![LoadBalancerStep::Kube(KubeWrite::AnnotateService(annotations))];
         } else if let Some(status) = self.publish {
-            steps = vec![LoadBalancerStep::Kube(KubeWrite::PublishStatus(status))];
+            // Neither waits for the other: either may be refused, or hang.
+            steps.insert(0, LoadBalancerStep::Kube(KubeWrite::PublishStatus(status)));
         }
         let wait = |after, reason: String| Answer::Wait { after, reason };
         let look_again = |reason: &str| Answer::LookAgain {

@@ -1,11 +1,12 @@
 //! What follows the Nodes, also where all else stays as it is: members, and the security group around their change.
 
+use bowline_cloud_provider::LoadBalancerStep;
 use bowline_openstack_client::ProvisioningStatus;
-use bowline_plan::{Note, Refusal};
+use bowline_plan::{Answer, Note, Refusal};
 
 use super::Existing;
 use super::groups::{self, Groups};
-use super::next::{Next, apply};
+use super::next::{Next, apply, look_again};
 use super::parts::PartsPlan;
 use super::waiting::wait_for;
 use crate::load_balancer::intent::Port;
@@ -68,19 +69,22 @@ impl<'a> Existing<'a> {
         }
     }
 
-    /// A change of a part, as soon as the security group lets traffic to it through.
+    /// A change of a part, as soon as the security group lets traffic to it through. Members of what is served do not wait for what is
+    /// opened for other ports: Neutron may not answer.
     pub(super) fn opened(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {
-        let opening = self.opening();
-        match opening.is_empty() {
-            true => self.part(change, notes),
-            false => apply(opening),
+        let opening = self.groups().missing_rules();
+        if opening.is_empty() {
+            return self.part(change, notes);
         }
-    }
-
-    /// What the security group has to open before the load balancer's parts change.
-    fn opening(&self) -> Vec<CloudStep> {
-        let changes = self.groups().missing_rules();
-        changes.into_iter().map(CloudStep::Group).collect()
+        let members = self.plan_of_parts().and_then(PartsPlan::next_of_members);
+        let members = members.filter(|change| !opening.iter().any(|rule| change.leads_through(rule)));
+        let steps = match members.map(|change| self.part(change, notes)) {
+            Some(Answer::Apply(wave)) => wave.into_steps(),
+            _ => Vec::new(),
+        };
+        let opening = opening.into_iter();
+        let opening = opening.map(|rule| LoadBalancerStep::Cloud(CloudStep::Group(rule)));
+        Answer::apply_or(opening.chain(steps).collect(), look_again)
     }
 
     fn groups(&self) -> Groups<'_> {

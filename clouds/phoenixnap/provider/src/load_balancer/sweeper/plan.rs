@@ -31,7 +31,12 @@ pub(super) fn plan(
     network: &str,
 ) -> (Next, Vec<Note>) {
     let mut steps = Vec::new();
-    let mut notes = several(observed);
+    let by_service = active_by_service(observed);
+    let is_only = |block: &IpBlock| {
+        let key = evidence::service_of(block);
+        key.is_some_and(|key| by_service.get(&key).is_some_and(|blocks| blocks.len() == 1))
+    };
+    let mut notes = several(&by_service);
     let mut is_waiting = false;
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
@@ -48,7 +53,8 @@ pub(super) fn plan(
             )));
         }
         if !evidence::is_marked(block) {
-            let heal = heal(intent, block, network);
+            // Which one of several is to serve, a person says.
+            let heal = heal(intent, block, network).filter(|_| is_only(block));
             match heal.as_ref().and_then(|step| refusals.why(step)) {
                 None => steps.extend(heal),
                 Some(why) => notes.push(FALLEN_OFF.note(fallen_off(block, &why.reason))),
@@ -122,9 +128,8 @@ pub(super) fn active_by_service(observed: &Observed) -> BTreeMap<ServiceKey, Vec
 }
 
 /// The Services that have more than one block. A Service at which nothing changes is looked at every ten minutes only.
-fn several(observed: &Observed) -> Vec<Note> {
-    let by_service = active_by_service(observed).into_iter();
-    let several = by_service.filter(|(_, blocks)| blocks.len() > 1);
+fn several(by_service: &BTreeMap<ServiceKey, Vec<&IpBlock>>) -> Vec<Note> {
+    let several = by_service.iter().filter(|(_, blocks)| blocks.len() > 1);
     let told = several.map(|(key, blocks)| {
         let ids: Vec<&str> = blocks.iter().map(|block| block.id.as_str()).collect();
         let text = format!(

@@ -1,0 +1,75 @@
+//! A call that the cloud never answers, and what waits for it.
+
+use bowline_cloud_kit::Fault;
+
+use super::under_test::{CloudUnderTest, Wish};
+use super::world::{SECOND, Since, World, service, web};
+
+/// The writes of a creation that hang, one at a time.
+const WRITES: u64 = 6;
+
+/// Every call hangs for ever that is like the first write since then.
+async fn its_write_hangs<C: CloudUnderTest>(world: &World<C>, begun: Since) {
+    let faults = world.cloud().faults();
+    let first = faults.add(Fault::write().hang_before());
+    world.until("a call hangs", |_| faults.struck(first) > 0).await;
+    let calls = world.calls(begun);
+    let hanging = calls.iter().find(|call| call.write).unwrap();
+    // An API that does not name its operations has paths.
+    let like_it = match hanging.operation == hanging.path {
+        true => Fault::on(hanging.method.clone(), hanging.path.as_str()),
+        false => Fault::operation(&hanging.operation),
+    };
+    faults.add(like_it.always().hang_before());
+}
+
+pub(super) async fn a_deletion_does_not_wait_for_a_call_that_hangs<C: CloudUnderTest>() {
+    for nth in 1..=WRITES {
+        let world = World::<C>::with_nodes(2).await;
+        let fault = world.cloud().faults().add(Fault::write().nth(nth).hang_before());
+        world.ask(web(), Wish::Plain);
+        let is_reached = |w: &World<C>| w.cloud().faults().struck(fault) > 0;
+        world
+            .until("a call hangs", |w| {
+                is_reached(w) || !w.addresses("web").is_empty()
+            })
+            .await;
+        if !is_reached(&world) {
+            break; // it takes fewer writes
+        }
+        world.pass(SECOND).await;
+        let begun = world.since();
+        world.delete_service("web");
+        let late = world.until("it has begun", |w| !w.calls(begun).is_empty()).await;
+        assert!(late < SECOND * 6, "{late:?} at write {nth}");
+        world.gone("web").await;
+        world.assert_served();
+        assert!(world.sim.balancers().is_empty());
+    }
+}
+
+pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(2).await;
+    world.ask(service("web", &[("web", 8080, 31200)]), Wish::Plain);
+    world.settled("web").await;
+    let begun = world.since();
+    world.edit_service("web", |web| {
+        let mut both = service("", &[("web", 8080, 31200), ("late", 9000, 31201)]);
+        web["spec"]["ports"] = both["spec"]["ports"].take();
+    });
+    its_write_hangs(&world, begun).await;
+    world.pass(SECOND).await;
+    world.add_node("n3");
+    let follows = |world: &World<C>| {
+        let balancers = world.sim.balancers();
+        let members = balancers[0].ports.get("TCP/8080");
+        members.is_some_and(|members| members.contains("n3:31200"))
+    };
+    let late = world.until("it follows", follows).await;
+    assert!(late < SECOND * 6, "{late:?}");
+    // When the cloud answers again, all is made good.
+    world.cloud().faults().clear();
+    world.until("it is served", |w| w.unserved().is_empty()).await;
+    world.rest().await;
+    world.assert_served();
+}
