@@ -3,6 +3,7 @@
 //! One function per category asks what there is to ask; what is made of the answers is pure. A failure stops only the checks
 //! that have nothing to go by without it.
 
+mod answers;
 mod before;
 mod cloud;
 mod comparison;
@@ -294,7 +295,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     checks.extend([works, leadership.check]);
     checks.push(writes::check(patient, kube, &objects, found.as_ref()).await);
     progress.is_at("asking the cloud about instances and load balancers");
-    let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
+    let answers = answers::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
     checks.extend(cloud::billed(patient, kube, &objects, answers.as_ref()).await);
     checks.extend(cloud::left_behind(patient, kube, &objects, answers.as_ref()).await);

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use bowline_cloud_provider::CloudProvider;
 
 use super::{
-    Category, Check, Outcome, Patient, Topic, ask_each, cloud, kubernetes, managers, objects, some_lines,
+    Category, Check, Outcome, Patient, Topic, answers, ask_each, cloud, kubernetes, managers, objects,
+    some_lines,
 };
 
 pub(super) static ALLOWED: Topic = Topic::new(
@@ -57,7 +58,7 @@ pub async fn examine_before(patient: &Patient<'_>) -> Vec<Check> {
         }
     }
     progress.is_at("asking the cloud about instances and load balancers");
-    let answers = cloud::ask(&patient.cloud, objects.nodes()).await;
+    let answers = answers::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
     checks.push(allowed(provider).await);
     checks.push(PODS.skipped(match patient.is_manager {

@@ -5,8 +5,8 @@ use bowline_cloud_provider::{Node, NodeName, Readiness, ServiceKey};
 use bowline_kube_io::{FoundNote, Kube, ObjectRef};
 
 use super::{
-    ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, cloud, endpoints, events, known, kubernetes,
-    leadership, managers, no_answer, nodes, objects, permissions, put_in, timed, unread, writes,
+    ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, answers, cloud, endpoints, events, known,
+    kubernetes, leadership, managers, no_answer, nodes, objects, permissions, put_in, timed, unread, writes,
 };
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
@@ -66,7 +66,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
     let is_of_node = |target: &Target| matches!(target, Target::Node(_));
     let answers = match targets.iter().any(is_of_node) {
-        true => cloud::ask(&patient.cloud, objects.nodes()).await,
+        true => answers::ask(&patient.cloud, objects.nodes()).await,
         false => None,
     };
     let mut all = Vec::new();
@@ -266,7 +266,7 @@ async fn of_node(
     patient: &Patient<'_>,
     objects: &Objects,
     name: &NodeName,
-    answers: Option<&cloud::Answers>,
+    answers: Option<&answers::Answers>,
     deletions: Option<&FoundNote>,
     writer: Option<&Kube>,
 ) -> Why {

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{
-    ErrorKind, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons,
-};
+use bowline_cloud_provider::{InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons};
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_io::{FoundNote, KubeError};
 use jiff::{SignedDuration, Timestamp};
 
-use super::cloud::Answers;
+use super::answers::{Answered, Answers, is_foreign, is_missing};
 use super::{Category, Check, Topic, some_lines, some_of, unread};
 use crate::why::node::{
     KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, THROTTLED, TWINS, UNPROVED, is_unready, without_cloud,
@@ -132,20 +130,6 @@ pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check
     BALANCED.warning("not all", remedy).with(some_lines(lines))
 }
 
-type Answered = (Arc<Node>, InstanceResult);
-
-fn is_foreign(answer: &InstanceResult) -> bool {
-    matches!(answer, Ok(InstanceAnswer::Foreign))
-}
-
-pub(super) fn is_missing(answer: &InstanceResult) -> bool {
-    match answer {
-        Ok(InstanceAnswer::Absent(_)) => true,
-        Ok(InstanceAnswer::Present(_) | InstanceAnswer::Foreign) => false,
-        Err(error) => error.kind() == ErrorKind::NotFound,
-    }
-}
-
 /// Whether the Node is one that the manager deletes because its instance is proved gone.
 pub(super) fn is_to_go(node: &Node, answer: Option<&InstanceResult>) -> bool {
     let is_proved = matches!(answer, Some(Ok(InstanceAnswer::Absent(_))));
@@ -220,19 +204,6 @@ fn judge_owners(answers: &[Answered]) -> Check {
         OWNERS.ok(seen)
     };
     check.with(lines)
-}
-
-/// Whether the credentials show the instance of no Node. As the controller sees it: what was found for a Node that waits may have its
-/// name only. One other Node alone may have gone, and so may all if none is Ready.
-pub(super) fn sees_none(answers: &[Answered]) -> bool {
-    let of_ours = || answers.iter().filter(|(_, answer)| !is_foreign(answer));
-    let known = || of_ours().filter(|(node, _)| !node.is_uninitialized());
-    let are_others_missing = known().count() > 1
-        && known().all(|(_, answer)| is_missing(answer))
-        && known().any(|(node, _)| node.readiness == Readiness::Ready);
-    let are_all_missing = of_ours().all(|(_, answer)| is_missing(answer))
-        && of_ours().any(|(node, _)| node.provider_id.is_some());
-    are_others_missing || are_all_missing
 }
 
 /// Whether the cloud knows the instances.
@@ -389,7 +360,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::doctor::Outcome;
+    use crate::doctor::{Outcome, answers};
 
     const NOW: &str = "2026-01-01T00:30:00Z";
 
@@ -416,7 +387,7 @@ mod tests {
             refused: None,
             unborne: Vec::new(),
             namesakes: BTreeMap::new(),
-            is_blind: sees_none(&of_nodes),
+            is_blind: answers::sees_none(&of_nodes),
             unproved: BTreeSet::new(),
             of_nodes,
         }

@@ -7,8 +7,8 @@ use bowline_cloud_provider::{CloudProvider, InstanceAnswer, Node, ServerVersion,
 use bowline_kube_io::{Kube, KubeError};
 use serde_json::Value;
 
-use crate::doctor::cloud::Answers;
-use crate::doctor::nodes::{INSTANCES, READ, is_missing};
+use crate::doctor::answers::{Answers, is_missing};
+use crate::doctor::nodes::{INSTANCES, READ};
 use crate::doctor::{Category, Check, Topic, some_lines, some_of, timed, unread};
 use crate::why::of_answer;
 
