@@ -125,7 +125,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
                 self.add_after(key, delay);
                 delay
             }
-            RetryAfter::Nothing | RetryAfter::AtLeast(_) | RetryAfter::NotSooner => {
+            RetryAfter::Nothing | RetryAfter::AtLeast(_) | RetryAfter::NotSooner(_) => {
                 self.retry_with(key, retry_after, self.backoff.draw())
             }
         }
@@ -158,7 +158,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         };
         match retry_after {
             RetryAfter::AtLeast(stated) => self.put_off(&key, Instant::now() + stated),
-            RetryAfter::NotSooner => self.put_off(&key, Instant::now() + delay),
+            RetryAfter::NotSooner(_) => self.put_off(&key, Instant::now() + delay),
             _ => {}
         }
         self.add_after(key, delay);

@@ -71,6 +71,6 @@ bowline_plan::events! {
         "The Service has externalTrafficPolicy: Local, and no health monitor tells the load balancer which Nodes have endpoints of it. The share of the connections that goes to the other Nodes is lost.",
         "Set create-monitor = true in [LoadBalancer] of cloud.conf, or enable-health-monitor on the Service.";
     LEFT = "LoadBalancerLeft", Warning,
-        "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one.",
-        "Nothing to do, but that clients have to follow to the address that the Service shows now.";
+        "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one. As long as the status shows the address of the one before, that one follows the Service, and the event tells what keeps it from that.",
+        "Follow the text if it names a reason. Else nothing, but that clients have to follow to the address that the Service shows now.";
 }

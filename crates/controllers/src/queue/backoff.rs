@@ -16,8 +16,8 @@ pub enum RetryAfter {
     /// By the API server: not before this time. The back-off counts and grows all the same, for each try asks the cloud first,
     /// which is not the one that is busy.
     AtLeast(Duration),
-    /// The same would be refused sooner, whoever asks: the back-off decides, and nothing comes before it.
-    NotSooner,
+    /// The same would be refused sooner, whoever asks: the back-off decides, or this time if it is longer, and nothing comes before it.
+    NotSooner(Duration),
     /// Nothing new: a try is planned already, after this time. The back-off neither counts nor grows, and another cause may come sooner.
     Planned(Duration),
 }
@@ -38,16 +38,16 @@ impl RetryAfter {
     /// The same of a write that costs nothing but itself.
     #[must_use]
     pub fn by_kube_write(error: &KubeError) -> Self {
-        error.retry_after().map_or(Self::NotSooner, Self::AtLeast)
+        Self::NotSooner(error.retry_after().unwrap_or_default())
     }
 
     /// The time to the next try, where the back-off asks for this one.
     #[must_use]
     pub fn delay(self, backoff: Duration) -> Duration {
         match self {
-            Self::Nothing | Self::NotSooner => backoff,
+            Self::Nothing => backoff,
             Self::Exactly(retry_after) | Self::Planned(retry_after) => retry_after,
-            Self::AtLeast(retry_after) => retry_after.max(backoff),
+            Self::AtLeast(retry_after) | Self::NotSooner(retry_after) => retry_after.max(backoff),
         }
     }
 }

@@ -120,6 +120,18 @@ async fn a_stated_delay_holds_whoever_asks_for_the_key_before_and_after() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_would_be_refused_sooner_waits_for_the_back_off_or_a_longer_stated_delay() {
+    for (stated, due) in [(1, 5), (0, 5), (30, 30)] {
+        let queue = WorkQueue::new("Services", of_services(), &QueueMetrics::default());
+        let begin = Instant::now();
+        queue.retry_after("a", RetryAfter::NotSooner(SECOND * stated));
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(begin.elapsed(), SECOND * due);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_removed_key_leaves_nothing_behind() {
     let queue = queue();
     queue.retry("a");

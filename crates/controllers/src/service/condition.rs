@@ -92,7 +92,13 @@ impl ServiceController {
         });
         match written.await {
             Ok(_) => {
-                self.tracked(key, |tracked| tracked.is_trouble_told = trouble.is_some());
+                let was_refused = self.tracked(key, |tracked| {
+                    tracked.is_trouble_told = trouble.is_some();
+                    tracked.fights.may_publish()
+                });
+                if was_refused {
+                    self.queue.add(Key::Service(key.clone())); // the status is taken again, as it seems
+                }
                 self.forget_unused(key);
                 self.queue.forget(queued);
             }

@@ -52,7 +52,7 @@ impl ServiceController {
         before: State,
     ) -> Outcome {
         if causes.has(Causes::CHANGED) {
-            self.tracked(key, |tracked| tracked.fights.may_publish());
+            self.tracked(key, |tracked| _ = tracked.fights.may_publish());
         }
         let begun = match self.resume(&service, causes, before) {
             Ok(parked) => Ok((parked.session, parked.progress)),

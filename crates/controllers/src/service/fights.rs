@@ -255,9 +255,9 @@ impl Fights {
         self.unpublished.as_ref().is_some_and(|it| it.until.is_none())
     }
 
-    /// The next try of a status may come now.
-    pub(super) fn may_publish(&mut self) {
-        self.unpublished = None;
+    /// The next try of a status may come now. Whether one was held back.
+    pub(super) fn may_publish(&mut self) -> bool {
+        self.unpublished.take().is_some()
     }
 
     /// Why the status that was refused is not to be written now.

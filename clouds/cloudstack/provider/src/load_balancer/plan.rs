@@ -15,7 +15,7 @@ use bowline_plan::refusal;
 use crate::load_balancer::annotations::SOURCE_CIDRS;
 use crate::load_balancer::claim::AddressRequest;
 use crate::load_balancer::intent::{Intent, Wanted};
-use crate::load_balancer::objects::{DEFAULT_DENY, Filtering, Rule};
+use crate::load_balancer::objects::{DEFAULT_DENY, Filtering};
 use crate::load_balancer::observe::observed::{Need, Observed, Seen};
 use crate::load_balancer::observe::times::{HANGS, SEARCH};
 use crate::load_balancer::replaced_rules::ReplacedRules;
@@ -125,19 +125,19 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         plan.publish = status(wanted, &home.address).ok();
     }
     // What serves at another address is not left for one where a port does not.
-    let is_elsewhere = |rule: &Rule| rule.address.id != home.address.id && !rule.state.is_going();
-    if plan.is_idle() && !plan.shortfalls.is_empty() && plan.observed.rules.iter().any(is_elsewhere) {
-        members::follow_nodes(plan, wanted);
+    let is_elsewhere = !ports::elsewhere(plan, &home).is_empty();
+    if plan.is_idle() && !plan.shortfalls.is_empty() && is_elsewhere {
+        ports::follow_elsewhere(plan, wanted, &home, abilities);
         return Ok(());
     }
     // What serves by now is told before what served so far is taken away.
-    let moves = plan.observed.rules.iter().any(is_elsewhere) && !home::is_shown(wanted, &home.address);
+    let moves = is_elsewhere && !home::is_shown(wanted, &home.address);
     if plan.is_idle() && moves {
-        // It may be refused for long. Until then what is shown follows the Nodes, and that the new address came is written down.
+        // It may be refused for long. Until then what is shown follows the Service, and that the new address came is written down.
         if !plan.came(&home.address.id) {
             plan.publish = status(wanted, &home.address).ok();
         }
-        members::follow_nodes(plan, wanted);
+        ports::follow_elsewhere(plan, wanted, &home, abilities);
     }
     if plan.is_idle() {
         home::leave_others(plan, wanted, &home);

@@ -103,6 +103,25 @@ pub(crate) fn left<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> O
     })
 }
 
+/// The load balancers that a Service used before the one that it uses now, and what it is to each: those that bear its tag still, and
+/// its own one where a person sent it to another one.
+pub(crate) fn left_behind<'a>(
+    identity: &Identity,
+    candidates: &'a [LoadBalancer],
+    used: Option<(&LoadBalancer, Role)>,
+) -> impl Iterator<Item = (&'a LoadBalancer, Role)> {
+    let others = candidates
+        .iter()
+        .filter(move |there| !is_going(there) && used.is_none_or(|(used, _)| used.id != there.id));
+    let is_guest = used.is_some_and(|(_, role)| role == Role::Guest);
+    others.filter_map(
+        move |there| match bears_tag(identity, there) && !is_meant(identity, there) {
+            true => Some((there, Role::Guest)),
+            false => (is_guest && is_surely_ours(identity, there)).then_some((there, Role::Owner)),
+        },
+    )
+}
+
 /// Whether a load balancer bears a tag that says that this Service uses it.
 pub(crate) fn bears_tag(identity: &Identity, balancer: &LoadBalancer) -> bool {
     let mut tags = balancer.tags.iter();

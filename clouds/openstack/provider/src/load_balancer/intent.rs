@@ -120,6 +120,12 @@ impl Identity {
         })
     }
 
+    /// Whether the status shows what is reached at an address: that, or a host name that begins with it.
+    pub(crate) fn shows_at(&self, address: &str) -> bool {
+        let mut rests = self.shown.iter().filter_map(|shown| shown.strip_prefix(address));
+        rests.any(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
     /// Whether a load balancer is recorded that worked.
     pub(crate) fn is_served(&self) -> bool {
         self.annotated.is_some() && self.recorded_address.is_some()

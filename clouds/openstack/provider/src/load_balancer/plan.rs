@@ -41,6 +41,7 @@ mod placement;
 mod pools;
 pub(crate) mod rename;
 mod sharing;
+mod shown;
 mod waiting;
 
 use absent::Left;
@@ -107,6 +108,10 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     if let Some(refusal) = dangling::mistake(identity, seen) {
         return Plan::new(Answer::Refused(refusal)).with_notes(notes);
     }
+    let used = match &found {
+        Found::One { balancer, role, .. } => Some((*balancer, *role)),
+        _ => None,
+    };
     let answer = match found {
         Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
         Found::Missing(id) => Answer::Refused(dangling::refusal(id)),
@@ -128,12 +133,13 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
             next
         }
     };
+    let answer = shown::with(wanted, seen, used, answer, &mut notes);
     let mut plan = Plan::new(answer).with_notes(notes);
     if let Answer::Settled(_) = plan.answer {
         plan.again = seen.memory.own.mend_after.filter(|_| lacks.is_some());
         plan.lacks = lacks;
     }
-    match publishes {
+    match publishes.filter(|_| matches!(plan.answer, Answer::Refused(_))) {
         Some(status) => plan.publishing(status),
         None => plan,
     }
@@ -357,10 +363,7 @@ impl<'a> Existing<'a> {
             Some(refusal) => Left::Stuck(refusal),
         };
         match (left, unpublished) {
-            (Left::Next(next), _) => match self.publish_first(&address) {
-                Some(first) => self.members_left(notes).unwrap_or(first),
-                None => next,
-            },
+            (Left::Next(next), _) => self.publish_first(&address).unwrap_or(next),
             (_, Some(refusal)) => Answer::Refused(refusal),
             (Left::None, None) => Answer::Settled(status),
             (Left::Stuck(refusal), None) => {
@@ -407,15 +410,6 @@ impl<'a> Existing<'a> {
             notes.push(note.even_at_start());
         }
         next
-    }
-
-    /// The next write to the members of what is to be left: as long as the status shows it, and a publication may be refused for
-    /// long, it follows the Nodes.
-    fn members_left(&self, notes: &mut Vec<Note>) -> Option<Next> {
-        let left = evidence::left(&self.wanted.identity, &self.seen.balancers)?;
-        let there = Existing::new(self.wanted, self.seen, (left, Role::Guest), &[]);
-        let change = there.plan_of_parts()?.next_of_members()?;
-        Some(there.part(change, notes))
     }
 
     fn rename(&self, change: PartChange, notes: &mut Vec<Note>) -> Next {

@@ -27,7 +27,7 @@ use crate::load_balancer::members::{NodeFilter, server};
 use crate::load_balancer::memory::{Memory, Remembered, Seen};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::reads::Reads;
-use crate::load_balancer::observed::Observed;
+use crate::load_balancer::observed::{Observed, Parts};
 use crate::load_balancer::orphans;
 use crate::load_balancer::past::Past;
 use crate::load_balancer::plan;
@@ -260,30 +260,7 @@ impl Reconciler for Balancers {
             zone: used(intent, observed).and_then(|it| it.availability_zone.clone()),
             members: Vec::new(),
         };
-        for pool in of_service(intent, observed) {
-            let state = |member: &Member| match member.operating_status {
-                _ if is_off(member) => "(gets no new connections)",
-                // A pool that nobody probes is `ONLINE` all the same.
-                _ if pool.healthmonitor_id.is_none() => "",
-                OperatingStatus::Online => "(answers)",
-                OperatingStatus::Error => "(does not answer)",
-                _ => "(health not known)",
-            };
-            let members = observed
-                .parts
-                .values()
-                .filter_map(|parts| parts.members.get(&pool.id));
-            let members = members
-                .flatten()
-                .map(|member| (member.name.as_str(), state(member)));
-            shown.add_members(&format!("pool {}", pool.name), members);
-            if pool.healthmonitor_id.is_none() {
-                shown.members.push(format!(
-                    "pool {} has no health monitor, so nobody knows whether its members answer: see create-monitor of cloud.conf",
-                    pool.name
-                ));
-            }
-        }
+        add_members(&mut shown, &of_service(intent, observed), observed);
         shown
     }
 
@@ -387,6 +364,45 @@ fn without_weight(intent: &Intent, pool: &Pool, members: &[Member]) -> Option<Ai
     })
 }
 
+/// Adds the members of the Service's pools, with the load balancer of each where it has pools on several: these have the same names.
+fn add_members(shown: &mut Shown, own: &[&Pool], observed: &Observed) {
+    let all = || observed.parts.values();
+    let has_own = |parts: &&Parts| parts.pools.iter().any(|pool| own.contains(&pool));
+    let is_one = all().filter(has_own).count() < 2;
+    for (parts, pool) in all().flat_map(|parts| parts.pools.iter().map(move |pool| (parts, pool))) {
+        if !own.contains(&pool) {
+            continue;
+        }
+        let name = match is_one {
+            true => format!("pool {}", pool.name),
+            false => format!("pool {} of load balancer {}", pool.name, parts.of),
+        };
+        let state = |member: &Member| match member.operating_status {
+            _ if is_off(member) => "(gets no new connections)",
+            // A pool that nobody probes is `ONLINE` all the same.
+            _ if pool.healthmonitor_id.is_none() => "",
+            OperatingStatus::Online => "(answers)",
+            OperatingStatus::Error => "(does not answer)",
+            _ => "(health not known)",
+        };
+        match parts.members.get(&pool.id) {
+            None if !pool.members.is_empty() => shown
+                .members
+                .push(format!("members of {name}: {} (not read)", pool.members.len())),
+            read => {
+                let members = read.into_iter().flatten();
+                let members = members.map(|member| (member.name.as_str(), state(member)));
+                shown.add_members(&name, members);
+            }
+        }
+        if pool.healthmonitor_id.is_none() {
+            shown.members.push(format!(
+                "{name} has no health monitor, so nobody knows whether its members answer: see create-monitor of cloud.conf"
+            ));
+        }
+    }
+}
+
 /// The load balancer that the Service uses.
 fn used<'a>(intent: &Intent, observed: &'a Observed) -> Option<&'a OctaviaLoadBalancer> {
     let mut balancers = observed.balancers.iter();
@@ -446,5 +462,49 @@ impl LoadBalancer for Balancers {
 
     fn selects(&self, service: &Service, node: &Node) -> bool {
         self.node_filter(service).matches(node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_openstack_client::{LoadBalancerId, Reference};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_pool_is_shown_with_its_load_balancer_and_members_that_were_not_read_are_counted() {
+        let pool = |id: &str| -> Pool {
+            serde_json::from_value(json!({
+                "id": id, "name": "pool_0_web", "protocol": "TCP", "healthmonitor_id": "m",
+            }))
+            .unwrap()
+        };
+        let parts = |of: &str, pool: Pool| {
+            let mut parts = Parts::none(of.into());
+            parts.pools.push(pool);
+            (of.into(), parts)
+        };
+        let mut unread = pool("b");
+        unread.members = vec![Reference { id: "one".into() }, Reference { id: "two".into() }];
+        let mut observed = Observed {
+            parts: [parts("lb-1", pool("a")), parts("lb-2", unread)].into(),
+            ..Observed::default()
+        };
+        let shown = |observed: &Observed| {
+            let own: Vec<&Pool> = observed.parts.values().flat_map(|parts| &parts.pools).collect();
+            let mut shown = Shown::default();
+            add_members(&mut shown, &own, observed);
+            shown.members
+        };
+        assert_eq!(
+            shown(&observed),
+            [
+                "members of pool pool_0_web of load balancer lb-1: none",
+                "members of pool pool_0_web of load balancer lb-2: 2 (not read)",
+            ]
+        );
+        observed.parts.remove(&LoadBalancerId::from("lb-2"));
+        assert_eq!(shown(&observed), ["members of pool pool_0_web: none"]);
     }
 }

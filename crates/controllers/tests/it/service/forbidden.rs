@@ -159,6 +159,47 @@ async fn a_status_that_is_refused_is_written_by_the_schedule_and_nodes_are_follo
     assert_eq!(events.last().unwrap(), "SyncLoadBalancerFailed");
 }
 
+/// As the tests above, with a server that is busy and states no delay.
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_a_busy_server_does_not_take_is_written_by_the_schedule_whatever_nodes_do() {
+    let (world, _) = World::serving(&["a"]).await;
+    let busy = Status::new(429, "TooManyRequests", "too many requests");
+    world.inject(
+        Fault::new(Effect::Answer(busy))
+            .verb("patch")
+            .resource("services")
+            .subresource("status"),
+    );
+    world.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
+    let refused = || {
+        let refused = |it: &Exchange| it.resource == "services" && it.status == 429;
+        world.api.journal().matching(refused).len()
+    };
+    world.annotate("web", "example.com/mode", "proxy");
+    world.pass(seconds(14)).await;
+    let tries = refused() / 2; // of one write, at 0 and 5 s
+    world.pass(seconds(22)).await;
+    let before = refused();
+    for node in 0..10 {
+        world.add_node(&format!("n{node}"));
+        world.pass(seconds(3)).await;
+    }
+    assert_eq!(refused(), before + 2 * tries, "the condition, at 45 and 65 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_is_taken_is_the_proof_that_the_status_may_be_published() {
+    let (world, _) = World::serving(&["a"]).await;
+    forbid_writes_of(&world, "status");
+    world.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
+    world.annotate("web", "example.com/mode", "proxy");
+    world.pass(seconds(40)).await;
+    let mode = || world.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ipMode"].clone();
+    world.api.faults().clear();
+    world.pass(seconds(8)).await; // the condition is due at 45 s, the status at 75 s
+    assert_eq!(mode(), "Proxy");
+}
+
 /// What is shown early makes way for something that goes: as long as the status does not tell it, that is not taken away.
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_a_publication_waits_for_it() {

@@ -91,6 +91,12 @@ impl<'a> At<'a> {
         is_replaced && ((is_begun && !is_complete) || self.is_opening(plan))
     }
 
+    /// Whether a port has a rule here, or had one that is made anew.
+    pub(super) fn is_there(self, plan: &Builder<'_>) -> bool {
+        let Present { kept, surplus } = self.present(plan);
+        kept.is_some() || !surplus.is_empty() || self.is_replaced()
+    }
+
     /// Whether a port's rule was taken away to be made anew, and serves not yet.
     pub(super) fn is_open_gap(self, plan: &Builder<'_>) -> bool {
         let serves = match self.present(plan) {

@@ -1,11 +1,15 @@
 //! The ports of a balancer at its home: a rule for each, its members, and its firewall rule.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use bowline_plan::Impact;
 
 use crate::load_balancer::intent::{Port, Wanted};
-use crate::load_balancer::objects::Rule;
+use crate::load_balancer::objects::{AddressRef, NetworkId, Rule};
 use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::plan::home::Home;
+use crate::load_balancer::plan::members;
 use crate::load_balancer::plan::port::At;
 use crate::load_balancer::plan::removal::Removal;
 use crate::load_balancer::step::CloudStep;
@@ -39,15 +43,84 @@ pub(super) fn plan(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abiliti
     }
     let mends = is_broken && (is_begun || observed.memory.own.known.is_changed);
     let before = (is_broken && !mends).then(|| plan.clone());
-    all(plan, wanted, home, abilities, mends);
+    all(
+        plan,
+        wanted,
+        home,
+        abilities,
+        What {
+            mends,
+            is_left: false,
+        },
+    );
     if let Some(before) = before.filter(|_| plan.has_writes()) {
         *plan = before;
-        all(plan, wanted, home, abilities, true);
+        all(
+            plan,
+            wanted,
+            home,
+            abilities,
+            What {
+                mends: true,
+                is_left: false,
+            },
+        );
     }
 }
 
-/// The same. `mends`: what breaks the router is put right.
-fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, mends: bool) {
+/// The other addresses at which the Service is served, each with the network that it leads to. A rule that was taken away to be made anew
+/// counts where the status shows its address.
+pub(super) fn elsewhere<'a>(plan: &Builder<'a>, home: &Home) -> BTreeMap<&'a AddressRef, &'a NetworkId> {
+    let identity = plan.identity;
+    let rules = plan.observed.rules.iter().filter(|rule| !rule.state.is_going());
+    let rules = rules.map(|rule| (&rule.address, &rule.network));
+    let replaced = identity.replaced.iter();
+    let replaced = replaced.filter(|rule| identity.published.contains(&rule.address.ip));
+    let all = replaced.map(|rule| (&rule.address, &rule.network)).chain(rules);
+    all.filter(|(at, _)| at.id != home.address.id).collect()
+}
+
+/// Lets what is at other addresses follow the Service, its Nodes and allowed sources: they may be shown for long. No port is added there
+/// and none taken away. What is wrong there is told, and holds up nothing.
+pub(super) fn follow_elsewhere(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
+    let found = plan.observed.members_of(&wanted.nodes);
+    for (address, network) in elsewhere(plan, home) {
+        if network.is_empty() {
+            continue; // its rules do not tell it
+        }
+        let Some(Some(network)) = plan.take(plan.observed.network(network)) else {
+            continue;
+        };
+        let there = Home {
+            address: address.clone(),
+            network: Arc::clone(network),
+            members: found.as_ref().map(|found| found.within(&network.id)),
+        };
+        let what = What {
+            mends: false,
+            is_left: true,
+        };
+        plan.part(|plan| all(plan, wanted, &there, abilities, what));
+    }
+    if plan.steps.is_empty() {
+        members::follow_nodes(plan, wanted); // of ports that are not wanted any more
+    }
+    (plan.waiting, plan.is_blind) = (None, false);
+    plan.shortfalls.extend(plan.refusal.take());
+}
+
+/// What is planned at an address.
+#[derive(Clone, Copy)]
+struct What {
+    /// What breaks the router is put right.
+    mends: bool,
+    /// Only the ports that are there, because the Service has left it.
+    is_left: bool,
+}
+
+/// The same.
+fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, what: What) {
+    let What { mends, is_left } = what;
     let removal = Removal::beside(wanted, &home.address);
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
@@ -69,14 +142,18 @@ fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilitie
         mends,
         removal,
     };
-    let mut ports: Vec<At<'_>> = wanted.ports.iter().map(at).collect();
+    let ports = wanted.ports.iter().map(at);
+    let mut ports: Vec<At<'_>> = ports.filter(|at| !is_left || at.is_there(plan)).collect();
     ports.sort_by_key(|at| {
         let is_broken = mends && at.present(plan).kept.is_some_and(Rule::breaks_router);
         (!at.is_open_gap(plan), !is_broken)
     });
     let one = |at: At<'_>| plan.apart(|plan| at.one(plan));
     let mut chains: Vec<(bool, Vec<CloudStep>)> = ports.into_iter().map(one).collect();
-    let ((), rest) = plan.apart(|plan| leave(plan, wanted, home, removal));
+    let ((), rest) = plan.apart(|plan| match is_left {
+        true => {}
+        false => leave(plan, wanted, home, removal),
+    });
     // Every port was decided on, so that what the others need is read by then.
     match chains.iter().position(|(is_gap, _)| *is_gap) {
         Some(gap) => chains = vec![chains.swap_remove(gap)],

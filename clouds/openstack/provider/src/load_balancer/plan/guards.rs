@@ -98,7 +98,7 @@ pub(super) fn own_note(
     let own = own.filter(|own| role == Role::Guest && !evidence::is_going(own))?;
     let (id, service, key) = (&balancer.id, &identity.service, keys::ID.key);
     let note = DUPLICATE_KEPT.note(format!(
-        "Service {service} uses load balancer {id}, which {key} names, and its own one {} is there too, with members that do not follow the Nodes any more; Bowline leaves it until the Service is deleted: take {key} off to go back to it, or, if nothing uses it, delete it and its floating IP by hand",
+        "Service {service} uses load balancer {id}, which {key} names, and its own one {} is there too, with members that follow the Nodes only as long as the status shows its address; Bowline leaves it until the Service is deleted: take {key} off to go back to it, or, if nothing uses it, delete it and its floating IP by hand",
         own.id
     ));
     Some(note.even_at_start())

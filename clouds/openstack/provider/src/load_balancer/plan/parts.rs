@@ -15,6 +15,7 @@ use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::features::Features;
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::memory::{Memory, PartRefusals as _, Refusals, Remembered, is_late};
+use crate::load_balancer::observe::confirm;
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
@@ -318,6 +319,24 @@ impl<'a> PartsPlan<'a> {
             })
         });
         changes.find(|change| !self.is_held_back(change))
+    }
+
+    /// The next write that changes what is there, and neither makes nor takes away a part.
+    pub(crate) fn next_in_place(&self) -> Option<PartChange> {
+        match self.is_held {
+            true => self.next_of_members(),
+            false => self.in_place().find(|change| !self.is_held_back(change)),
+        }
+    }
+
+    /// Why such a write is not made.
+    pub(crate) fn refused_in_place(&self) -> Option<&Refusal> {
+        self.in_place()
+            .find_map(|change| self.refusals.of_change(&change))
+    }
+
+    fn in_place(&self) -> impl Iterator<Item = PartChange> {
+        self.wished().filter(|change| !confirm::makes_or_takes(change))
     }
 
     /// The listeners of the Service on ports that it does not want any more, each with the next write that takes it away.
