@@ -12,7 +12,7 @@ use bowline_plan::{Ailment, Answer, Impact, Plan, Refusal, RefusedBy, Shown, Ste
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::load_balancer::{Reconciler, Told as _, WriteOutcome};
+use crate::load_balancer::{Reconciler, Told, WriteOutcome};
 use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
 
 /// What tells the wall time; nothing if that is not known better than by the facts.
@@ -30,6 +30,8 @@ pub struct DynLearned {
     ends_refusal: bool,
     outcome: WriteOutcome,
     ends_wave: bool,
+    /// Whether no answer came.
+    is_unheard: bool,
 }
 
 impl DynLearned {
@@ -41,6 +43,7 @@ impl DynLearned {
             ends_refusal: false,
             outcome: WriteOutcome::Unknown,
             ends_wave: true,
+            is_unheard: false,
         }
     }
 
@@ -197,6 +200,9 @@ struct Session<R: Reconciler> {
     put_off: BTreeSet<String>,
 }
 
+/// What a plan says before its steps are erased.
+type AnswerOf<R> = Answer<LoadBalancerStep<<R as Reconciler>::Step>, LoadBalancerStatus>;
+
 /// Notes in the book what was refused since the last time.
 fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::Remembered, R::Step>) {
     if let Some((book, asker)) = reconciler.book(facts) {
@@ -219,12 +225,13 @@ fn held_back_for<R: Reconciler>(
 
 /// Takes the steps out of a wave that were refused, or create what may be there already, and those after them in their lanes that traffic
 /// would notice: what is deleted may be so because of what was to come before. Where nothing is left, the refusals are the answer, or
-/// another look.
+/// another look. `sought` gets the steps that are looked for.
 fn hold_back<R: Reconciler>(
     reconciler: &R,
     seen: &SeenBy<R>,
-    answer: Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus>,
-) -> Answer<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
+    answer: AnswerOf<R>,
+    sought: &mut Vec<R::Step>,
+) -> AnswerOf<R> {
     let Memory {
         refusals,
         sent,
@@ -236,7 +243,7 @@ fn hold_back<R: Reconciler>(
         answer => return answer,
     };
     let (mut told, mut closed, mut left) = (Vec::new(), BTreeSet::new(), Vec::new());
-    let mut sought = None;
+    let mut again = None;
     for step in wave.into_steps() {
         let LoadBalancerStep::Cloud(cloud) = &step else {
             left.push(step);
@@ -248,12 +255,13 @@ fn hold_back<R: Reconciler>(
             told.push(why);
         } else if let Some(after) = held_back_for(reconciler, &seen.memory, cloud) {
             closed.extend(view.lanes);
-            sought.get_or_insert((after, view.label));
+            again.get_or_insert((after, view.label));
+            sought.push(cloud.clone());
         } else if view.impact == Impact::None || view.lanes.iter().all(|lane| !closed.contains(lane)) {
             left.push(step);
         }
     }
-    match (Wave::new(left), sought) {
+    match (Wave::new(left), again) {
         (Some(wave), _) => Answer::Apply(wave),
         (None, Some((after, label))) => Answer::Wait {
             after,
@@ -264,6 +272,32 @@ fn hold_back<R: Reconciler>(
             Answer::Refused(Refusal::all(told).unwrap_or_else(|| Refusal::new("nothing is left to do")))
         }
     }
+}
+
+/// The same, and if nothing is left but what is looked for, what can go on without it, as if that had been refused.
+fn hold_back_and_go_on<R: Reconciler>(
+    reconciler: &R,
+    intent: &R::Intent,
+    seen: &mut SeenBy<R>,
+    answer: AnswerOf<R>,
+) -> AnswerOf<R> {
+    let mut sought = Vec::new();
+    let answer = hold_back(reconciler, seen, answer, &mut sought);
+    if sought.is_empty() || !matches!(answer, Answer::Wait { .. }) {
+        return answer;
+    }
+    let refusals = seen.memory.refusals.clone();
+    let mut without = None;
+    while without.is_none() && !sought.is_empty() {
+        for step in sought.drain(..) {
+            seen.memory.refusals.hold(step, Refusal::new("it is looked for"));
+        }
+        let next = reconciler.plan(intent, seen).answer;
+        let next = hold_back(reconciler, seen, next, &mut sought);
+        without = Some(next).filter(|next| matches!(next, Answer::Apply(_)));
+    }
+    seen.memory.refusals = refusals;
+    without.unwrap_or(answer)
 }
 
 /// Of a plan that has settled: why a write is not made that would come next if nothing were held back.
@@ -293,7 +327,6 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     let mut memory = Memory::default();
                     if let Some((book, asker)) = self.reconciler.book(&self.facts) {
                         memory.refusals = book.of(&asker);
-                        memory.sent = book.sent.awaited(&asker.uid, asker.now);
                         memory.inherited = book.inherited.held_back(&asker);
                     }
                     (None, memory)
@@ -303,10 +336,17 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     (Some(observed), memory)
                 }
             };
+            let is_first = last.is_none();
             let observed = self.reconciler.observe(&self.intent, last, &mut memory);
             let observed = observed.await;
             note(&*self.reconciler, &self.facts, &mut memory);
             let observed = observed?;
+            // What follows may show what an answer told, and not what a list has.
+            if let Some((book, asker)) = self.reconciler.book(&self.facts).filter(|_| is_first) {
+                book.sent
+                    .shown(&asker.uid, |made| self.reconciler.shows(&observed, made));
+                memory.sent = book.sent.awaited(&asker.uid, asker.now);
+            }
             self.seen = Some(Seen { observed, memory });
             Ok(())
         })
@@ -336,11 +376,11 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             publishes,
             mut lacks,
         } = self.reconciler.plan(&self.intent, seen);
-        answer = hold_back(&*self.reconciler, seen, answer);
+        answer = hold_back_and_go_on(&*self.reconciler, &self.intent, seen, answer);
         if let Answer::Refused(refusal) = &answer
             && let Some(first) = self.reconciler.follow(&self.intent, seen, refusal)
         {
-            match hold_back(&*self.reconciler, seen, first) {
+            match hold_back(&*self.reconciler, seen, first, &mut Vec::new()) {
                 Answer::Settled(_) | Answer::Refused(_) => {}
                 first => answer = first,
             }
@@ -406,7 +446,8 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             {
                 let has_failed = answer.as_ref().is_err_and(|error| !error.is_unheard());
                 let ended = (now().unwrap_or(asker.now), has_failed);
-                book.sent.note(&asker.uid, creation, ended);
+                let made = answer.as_ref().ok().and_then(Told::made);
+                book.sent.note(&asker.uid, (creation, made), ended);
             }
             match answer {
                 Ok(learned) => Ok(DynLearned {
@@ -414,6 +455,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     outcome: learned.outcome(),
                     ends_wave: learned.ends_wave(),
                     ends_refusal: learned.ends_refusal(),
+                    is_unheard: false,
                     learned: Some(Box::new(learned)),
                 }),
                 Err(error) => Ok(DynLearned {
@@ -421,6 +463,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                         true => WriteOutcome::Unknown,
                         false => WriteOutcome::NotTaken,
                     },
+                    is_unheard: error.is_unheard(),
                     refused: Some(self.reconciler.refusal_of(seen, step, &error).ok_or(error)?),
                     ends_wave: true,
                     ends_refusal: false,
@@ -449,6 +492,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 refused,
                 outcome,
                 ends_refusal,
+                is_unheard,
                 ..
             },
         ) in answers
@@ -465,6 +509,9 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 continue;
             };
             let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
+            if is_unheard {
+                seen.memory.add_unheard();
+            }
             if let Some(why) = refused {
                 match (why.by, &learned) {
                     (RefusedBy::Failure, None) => seen.memory.refusals.add_briefly(step.clone(), why),

@@ -149,6 +149,13 @@ pub trait Reconciler: Send + Sync + 'static {
         None
     }
 
+    /// Whether the observation has what a creation made, by the number in [`Told::made`]. Then it is looked for no more, and if it is gone
+    /// later, it was deleted. Pure.
+    fn shows(&self, observed: &Self::Observed, made: u128) -> bool {
+        let _ = (observed, made);
+        false
+    }
+
     /// Is told that a wave of the plan is about to be written, to keep for other reconciles what may be lost. A plan that is only
     /// shown is told of to nobody.
     fn before_wave(&self, intent: &Self::Intent, seen: &SeenBy<Self>) {
@@ -226,6 +233,11 @@ pub trait Told: Send + 'static {
 
     /// The refusal in an answer that is data.
     fn refused(&self) -> Option<&Refusal> {
+        None
+    }
+
+    /// The ID of what the write created, as a number; for providers that say what a step [creates](Reconciler::creation).
+    fn made(&self) -> Option<u128> {
         None
     }
 

@@ -47,6 +47,8 @@ pub struct Memory<T = (), S = ()> {
     /// What the last plan asked to wait for.
     asked: Duration,
     made_up: u32,
+    /// How many writes got no answer and hold up nothing.
+    unheard: usize,
     /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
     pub refusals: Refusals<S>,
     /// Creations that were sent in earlier reconciles, as they were when this one began.
@@ -65,6 +67,7 @@ impl<T: Default, S> Default for Memory<T, S> {
             waited_before: Duration::ZERO,
             asked: Duration::ZERO,
             made_up: 0,
+            unheard: 0,
             refusals: Refusals::default(),
             sent: Vec::new(),
             inherited: Duration::ZERO,
@@ -138,6 +141,18 @@ impl<T, S> Memory<T, S> {
     pub fn made_up(&mut self) -> u32 {
         self.made_up += 1;
         self.made_up
+    }
+
+    /// How many writes of this reconcile got no answer, and are told as [refusals](crate::Reconciler::refusal_of): each took as long as an
+    /// answer is waited for.
+    #[must_use]
+    pub fn unheard(&self) -> usize {
+        self.unheard
+    }
+
+    /// One more.
+    pub(crate) fn add_unheard(&mut self) {
+        self.unheard += 1;
     }
 
     /// The plan asks to wait for so long before the next look.

@@ -102,7 +102,7 @@ impl<S: Clone> RefusalBook<S> {
                 held: held.collect(),
                 tried_again: over
                     .into_iter()
-                    .filter(|one| one.of == RefusedFor::WhatItAsks)
+                    .filter(|one| one.of == RefusedFor::WhatItAsks || one.why.by == RefusedBy::Failure)
                     .map(|one| (one.step.clone(), one.why.clone()))
                     .collect(),
             }
@@ -161,7 +161,7 @@ impl<S: Clone> RefusalBook<S> {
 #[derive(Debug, Clone)]
 pub struct Refusals<S> {
     held: Vec<Held<S>>,
-    /// What was refused in earlier reconciles for what it asks, and is held back no more.
+    /// What was refused in earlier reconciles for what it asks, or failed, and is held back no more.
     tried_again: Vec<(S, Refusal)>,
 }
 
@@ -199,7 +199,7 @@ impl<S> Refusals<S> {
         self.iter().find(|(step, _)| is_it(step)).map(|(_, why)| why)
     }
 
-    /// The writes that were refused in earlier reconciles, and may be tried once more.
+    /// The writes that were refused or failed in earlier reconciles, and may be tried once more.
     pub fn tried_again(&self) -> impl Iterator<Item = (&S, &Refusal)> {
         self.tried_again.iter().map(|(step, why)| (step, why))
     }

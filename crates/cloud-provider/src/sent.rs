@@ -73,6 +73,8 @@ impl Creation {
 #[derive(Debug)]
 pub(crate) struct Sent {
     creation: Creation,
+    /// What came of it, as a number; `None`: no answer told.
+    made: Option<u128>,
     /// How often, without a reconcile that settled.
     times: u32,
     /// When the last answer came, or was given up.
@@ -90,23 +92,37 @@ pub(crate) struct Awaited {
     pub(crate) before_the_end: Duration,
 }
 
-/// What was created for each Service, by its UID, since its last reconcile that settled.
+/// What was created for each Service, by its UID, since its last reconcile that settled, as far as none that followed saw it.
 pub(crate) type SentBook = Kept<String, Vec<Sent>>;
 
 impl SentBook {
     /// A creation was sent, and was not refused. It has ended now. `has_failed`: the cloud says that it failed, which is the rule then, so
     /// the next one keeps to the schedule of a Service that fails.
-    pub(crate) fn note(&self, uid: &String, creation: Creation, (since, has_failed): (Timestamp, bool)) {
+    pub(crate) fn note(
+        &self,
+        uid: &String,
+        (creation, made): (Creation, Option<u128>),
+        (since, has_failed): (Timestamp, bool),
+    ) {
         self.with(uid, |all| {
             let all = all.get_or_insert_default();
             let before = all.iter().position(|one| one.creation == creation);
             let times = before.map_or(0, |at| all.swap_remove(at).times).saturating_add(1);
             all.push(Sent {
                 creation,
+                made,
                 times,
                 since,
                 has_failed,
             });
+        });
+    }
+
+    /// Forgets what shows by now: if it is gone later, it was deleted.
+    pub(crate) fn shown(&self, uid: &String, is_shown: impl Fn(u128) -> bool) {
+        self.with(uid, |all| {
+            let sent = all.iter_mut();
+            sent.for_each(|sent| sent.retain(|one| !one.made.is_some_and(&is_shown)));
         });
     }
 
@@ -169,7 +185,8 @@ mod tests {
             let awaited = book.awaited(&uid, at(second));
             awaited.first().map(|it| it.before_the_end.as_secs())
         };
-        let end = |second, has_failed| book.note(&uid, Creation::of(&"a"), (at(second), has_failed));
+        let end =
+            |second, has_failed| book.note(&uid, (Creation::of(&"a"), Some(7)), (at(second), has_failed));
         let send = |second| end(second, true);
         send(1_000);
         // The schedule of a Service that fails has the same waits, so it is not slower for this.
@@ -187,6 +204,14 @@ mod tests {
             (left(3_019), left(3_020)),
             (vec![1], vec![]),
             "nobody says that it failed"
+        );
+        book.shown(&uid, |made| made == 8);
+        assert_eq!(left(3_019), [1]);
+        book.shown(&uid, |made| made == 7);
+        assert_eq!(
+            left(3_019),
+            Vec::<u64>::new(),
+            "who deletes it by then may make it again"
         );
     }
 }

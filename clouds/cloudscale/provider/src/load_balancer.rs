@@ -13,6 +13,7 @@ use bowline_cloud_provider::{
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, EventSpec, Refusal, RefusedBy, Shown, Step as _};
 use futures::future::BoxFuture;
+use uuid::Uuid;
 
 use crate::load_balancer::annotations::{NODE_SELECTOR, ZONE, annotation_table};
 use crate::load_balancer::apply::{Learned, Writer};
@@ -254,32 +255,28 @@ impl Reconciler for Balancers {
 
     /// What a quota refuses is another request where room is made for it.
     fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {
-        a == b || a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
+        a.asks_the_same(b) && a.has_room_made() == b.has_room_made()
     }
 
     fn creation(&self, step: &CloudStep) -> Option<Creation> {
         step.creation()
     }
 
-    /// Most writes are of several calls. What of them is a refusal, their answer tells. What fails for one port holds up no other one; but
-    /// the API is not waited for twice that does not answer. Nor does a member that does not go.
+    /// Most writes are of several calls. What of them is a refusal, their answer tells. What fails for one port or member holds up no other
+    /// one; but the API is not waited for again and again that does not answer.
     fn refusal_of(&self, seen: &Seen, step: &CloudStep, error: &CloudError) -> Option<Refusal> {
-        let is_first = || {
-            let mut refused = seen.memory.refusals.iter();
-            refused.all(|(_, why)| why.by != RefusedBy::Failure)
-        };
         let is_borne = match error.may_have_happened() {
-            true => !error.is_unheard() || is_first(),
+            true => !error.is_unheard() || step.is_of_member() || seen.memory.unheard() == 0,
             false => matches!(error.kind(), ErrorKind::Throttled { .. }),
         };
-        let is_borne = match step.part() {
-            Some(PartChange::DeleteMember { .. }) => is_borne || error.is_definite(),
-            _ => is_borne && step.is_of_one_port(),
-        };
-        is_borne.then(|| {
+        (is_borne && step.is_of_one_port()).then(|| {
             let reason = format!("error during {}: {error}", step.label());
             Refusal::new(reason).by(RefusedBy::Failure)
         })
+    }
+
+    fn shows(&self, observed: &Observed, made: u128) -> bool {
+        observed.shows(Uuid::from_u128(made))
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {

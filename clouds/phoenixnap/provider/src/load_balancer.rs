@@ -67,6 +67,12 @@ impl Reconciler for Balancers {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         let observed = self.reads.all(intent, &self.network, memory).await?;
+        for block in &observed.blocks {
+            if let Some(why) = self.reads.network.holds_back(block) {
+                let attach = CloudStep::attach(block, &self.network);
+                memory.refusals.hold(attach, why);
+            }
+        }
         let service = &intent.identity().key;
         let ids: Vec<&str> = observed.blocks.iter().map(|block| block.id.as_str()).collect();
         tracing::debug!(target: ANSWER_LOG, %service, blocks = ids.join(","), "IP blocks of a service");

@@ -15,7 +15,7 @@ bowline_plan::events! {
         "The Service's IP block cannot be attached to the public network yet. Either the API refused because block or network is busy, or the block is still being created or detached from another network. Bowline tries again every 10 seconds.",
         "Nothing to do. If it takes minutes, the event `IPBlockNotAttached` follows.";
     BLOCK_NOT_ATTACHED = "IPBlockNotAttached", Warning,
-        "For minutes now the Service's IP block could not be attached to the public network.",
+        "For minutes now the Service's IP block could not be attached to the public network, or its attachment failed more than once.",
         "The event names the block and the network. Look at both in the portal.";
     NETWORK_UNKNOWN = "PublicNetworkUnknown", Warning,
         "Before a purchase Bowline reads how many blocks the public network has, and that fails. No block is bought meanwhile, for it might not find a place.",

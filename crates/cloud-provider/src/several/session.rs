@@ -33,6 +33,8 @@ pub(super) struct InTurn {
     is_ending: bool,
     /// Whether the part that is under way was looked at to its end.
     has_ended: bool,
+    /// Whether steps of the part that is under way were predicted: a look would show what is there without them.
+    is_predicted: bool,
     /// Whether a cloud did not answer that may have nothing of the Service.
     has_left_out: bool,
     /// How many of the last parts are put off: their clouds did not answer, refused, failed, or are busy.
@@ -50,6 +52,7 @@ impl InTurn {
             now: 0,
             is_ending: false,
             has_ended: false,
+            is_predicted: false,
             has_left_out: false,
             put_off: 0,
             has_failed: AtomicBool::new(false),
@@ -133,6 +136,11 @@ impl Reconcile<ServiceFacts> for InTurn {
         match &mut plan.answer {
             Answer::Refused(refusal) => refusal.reason.insert_str(0, &said),
             Answer::Wait { reason, .. } => reason.insert_str(0, &said),
+            Answer::Settled(_) if !is_last && std::mem::take(&mut self.is_predicted) => {
+                self.now += 1;
+                let reason = format!("what {} has", self.name().unwrap_or_default());
+                return Some(Plan::new(Answer::LookAgain { reason }).with_notes(plan.notes));
+            }
             Answer::Settled(_) if !is_last => {
                 let reason = match self.has_ended {
                     true => {
@@ -187,6 +195,7 @@ impl Reconcile<ServiceFacts> for InTurn {
     }
 
     fn predict(&mut self, step: &DynStep) {
+        self.is_predicted = true;
         self.session().predict(step);
     }
 

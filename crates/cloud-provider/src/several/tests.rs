@@ -136,6 +136,10 @@ impl Reconciler for Shared {
     fn learn(&self, seen: &mut Seen<bool, (), Change>, step: &Change, (): ()) {
         seen.observed = step.0 == "make";
     }
+
+    fn predict(&self, seen: &mut Seen<bool, (), Change>, step: &Change) {
+        self.learn(seen, step, ());
+    }
 }
 
 crate::annotations! {
@@ -493,6 +497,39 @@ fn a_service_is_balanced_by_the_cloud_of_its_class_and_leaves_nothing_in_the_one
         ["remove"]
     );
     assert!(!has(&one) && !has(&two));
+}
+
+/// As the command `plan` does it: nothing is written, so a look would show again what is there.
+#[test]
+fn what_is_predicted_to_go_in_one_cloud_is_gone_when_the_other_begins() {
+    let (one, two) = (fake("one", &[], false), fake("two", &[], false));
+    let clouds = Several::new(vec![of(&one, &["one"], true), of(&two, &["two"], false)], true).unwrap();
+    drive(&clouds, facts(json!({ "type": "LoadBalancer" }), true, &[]));
+    let of_two = facts(
+        json!({ "type": "LoadBalancer", "loadBalancerClass": "two" }),
+        true,
+        &[],
+    );
+    let mut session = clouds.load_balancer().unwrap().begin(of_two.clone()).unwrap();
+    let mut steps = Vec::new();
+    block_on(session.observe()).unwrap();
+    for _ in 0..10 {
+        match session.plan().unwrap().answer {
+            Answer::Apply(wave) => wave.into_steps().iter().for_each(|step| {
+                session.predict(step);
+                steps.push(step.view().label.clone());
+            }),
+            Answer::LookAgain { .. } => block_on(session.observe()).unwrap(),
+            _ => break,
+        }
+    }
+    assert_eq!(steps, ["remove", "make"]);
+    assert!(has(&one) && !has(&two));
+    assert_eq!(
+        drive(&clouds, of_two),
+        steps,
+        "what was predicted is not taken for done"
+    );
 }
 
 #[test]

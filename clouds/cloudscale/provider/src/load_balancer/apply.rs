@@ -86,6 +86,21 @@ impl bowline_cloud_provider::Told for Learned {
         self.refused.as_ref()
     }
 
+    fn made(&self) -> Option<u128> {
+        let Some(Told::Shown(object)) = &self.told else {
+            return None;
+        };
+        let id = match &**object {
+            Object::Balancer(it) => it.uuid.0,
+            Object::Pool(it) => it.uuid.0,
+            Object::Member(_, it) => it.uuid.0,
+            Object::Listener(it) => it.uuid.0,
+            Object::Monitor(it) => it.uuid.0,
+            Object::FloatingIp(_) => return None,
+        };
+        Some(id.as_u128())
+    }
+
     /// Whether the API took it. Of a replacement the first half is enough: the second is another step by then.
     fn outcome(&self) -> WriteOutcome {
         if self.told.is_some() || self.old_is_gone {

@@ -223,6 +223,19 @@ impl Observed {
         }
     }
 
+    /// Whether it has a balancer or a part of one.
+    pub(crate) fn shows(&self, id: Uuid) -> bool {
+        let in_pool = |there: &ObservedPool| {
+            there.pool.uuid.0 == id
+                || there.members.iter().any(|it| it.uuid.0 == id)
+                || there.listeners.iter().any(|it| it.uuid.0 == id)
+                || there.monitors.iter().any(|it| it.uuid.0 == id)
+        };
+        self.balancers.iter().any(|it| it.uuid.0 == id)
+            || self.pools.iter().any(in_pool)
+            || self.loose_listeners.iter().any(|it| it.uuid.0 == id)
+    }
+
     /// Whether a listener leads to a pool.
     pub(crate) fn serves_a_port(&self) -> bool {
         self.pools.iter().any(|pool| !pool.listeners.is_empty())

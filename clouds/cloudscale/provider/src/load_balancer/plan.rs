@@ -218,7 +218,6 @@ impl Existing<'_> {
             of_ports,
             persisted::refusal(seen, &not_persisted),
             refused::of_members(refusals),
-            refused::of_surplus(refusals),
             refused::of_attributes(refusals),
             floating::refusal(wanted, seen),
         ];

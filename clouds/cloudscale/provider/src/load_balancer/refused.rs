@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use bowline_cloudscale_client::PoolId;
-use bowline_plan::{Refusal, Step as _};
+use bowline_plan::{Refusal, RefusedBy, Step as _};
 
 use crate::load_balancer::step::{CloudStep, PartChange};
 
@@ -144,7 +144,7 @@ pub(crate) fn has(refusals: &Refusals, asked: &CloudStep) -> bool {
 
 /// Whether a member was refused, in whichever pool: all pools have members of the same nodes.
 pub(crate) fn has_member(refusals: &Refusals) -> bool {
-    of_members(refusals).is_some()
+    !those(refusals, |place| matches!(place, Place::Member(_))).is_empty()
 }
 
 /// Why ports are not served: pools are missing, or listeners.
@@ -157,16 +157,23 @@ pub(crate) fn of_ports(refusals: &Refusals) -> Option<Refusal> {
     )
 }
 
-/// Why members are missing.
+/// Why members are missing, or are there that nobody wants.
 pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
-    Refusal::all(those(refusals, |place| matches!(place, Place::Member(_))))
+    let is_removed = refusals.iter().filter(|(step, _)| step.removes_member());
+    let missing = those(refusals, |place| matches!(place, Place::Member(_)));
+    Refusal::all(missing.into_iter().chain(is_removed.map(|(_, why)| why)))
 }
 
-/// Why members are there that nobody wants.
-pub(crate) fn of_surplus(refusals: &Refusals) -> Option<Refusal> {
-    let is_it = |step: &CloudStep| matches!(step.part(), Some(PartChange::DeleteMember { .. }));
-    let those = refusals.iter().filter(|(step, _)| is_it(step));
-    Refusal::all(those.map(|(_, why)| why))
+/// Whether something of a member failed.
+pub(crate) fn has_failed_member(refusals: &Refusals) -> bool {
+    let mut all = refusals.iter();
+    all.any(|(step, why)| why.by == RefusedBy::Failure && step.is_of_member())
+}
+
+/// Whether a creation failed or was refused before, and is tried once more.
+pub(crate) fn is_tried_again(refusals: &Refusals, asked: &CloudStep) -> bool {
+    let mut all = refusals.tried_again();
+    all.any(|(step, why)| why.by == RefusedBy::Failure && step.asks_for_the_same(asked))
 }
 
 /// Why attributes are not changed and monitors are missing: once for each kind, on however many parts.

@@ -240,11 +240,22 @@ impl CloudStep {
         matches!(self.part(), Some(PartChange::Monitor { old: None, .. }))
     }
 
-    /// Whether the step creates what serves or checks one port, and nothing goes for it.
+    /// Whether the step creates what serves or checks one port, or a member, and nothing goes for it; or removes a member.
     pub(crate) fn is_of_one_port(&self) -> bool {
         use PartChange::{Listener, Monitor, Pool};
         let part = self.part().filter(|change| change.old().is_none());
-        matches!(part, Some(Pool { .. } | Listener { .. } | Monitor { .. }))
+        self.is_of_member() || matches!(part, Some(Pool { .. } | Listener { .. } | Monitor { .. }))
+    }
+
+    /// Whether the step creates a member, and nothing goes for it, or removes one.
+    pub(crate) fn is_of_member(&self) -> bool {
+        use PartChange::{DeleteMember, Member};
+        matches!(self.part(), Some(Member { old: None, .. } | DeleteMember { .. }))
+    }
+
+    /// Whether the step removes a member.
+    pub(crate) fn removes_member(&self) -> bool {
+        matches!(self.part(), Some(PartChange::DeleteMember { .. }))
     }
 
     /// Whether another step asks the API for the same, or for the same member probed on another port.
@@ -267,7 +278,7 @@ impl CloudStep {
         asked.is_some() && asked == other.asked()
     }
 
-    /// What the API is asked for; `None` if something only goes.
+    /// What the API is asked for; `None` if something only goes that is no member.
     fn asked(&self) -> Option<Asked<'_>> {
         Some(match self {
             Self::CreateBalancer { new } => Asked::Balancer(new),
@@ -281,7 +292,9 @@ impl CloudStep {
                 PartChange::Member { pool, new, .. } => Asked::Member(*pool, new),
                 PartChange::Listener { new, .. } => Asked::Listener(new),
                 PartChange::Monitor { new, .. } => Asked::Monitor(new),
-                PartChange::UpdateListener { .. } | PartChange::UpdateMonitor { .. } => Asked::Change(self),
+                PartChange::UpdateListener { .. }
+                | PartChange::UpdateMonitor { .. }
+                | PartChange::DeleteMember { .. } => Asked::Change(self),
                 _ => return None,
             },
         })

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::{Intent, Wanted};
-use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, others};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads, bought_already};
 use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::load_balancer::step::CloudStep;
@@ -278,11 +278,9 @@ async fn try_to_attach(
     block: &str,
     network: &str,
 ) -> Result<Learned, CloudError> {
-    // Whether the network would take another block is known by this one.
-    let takes = || reads.network.takes(block);
     let error = match client.attach(network, block).await {
         Ok(()) => {
-            takes();
+            reads.network.begins(block);
             return Ok(Learned::Attached);
         }
         Err(error) => error,
@@ -301,7 +299,9 @@ async fn try_to_attach(
         match client.ip_block(block).await {
             // Half of it may be left from an attachment that failed.
             Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
-                takes();
+                // Whether the network would take another block is known by this one.
+                reads.network.begins(block);
+                reads.network.sees(&now);
                 return Ok(Learned::Block(Box::new(now)));
             }
             Ok(now) => {
@@ -330,10 +330,7 @@ async fn try_to_attach(
         }
         // What is busy ends by itself, and this need not.
         _ if has_failed => {
-            let refusal = refusal!(
-                "IP block {block} is error assigning, and is not attached to public network {network}: {error}";
-                "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time"
-            );
+            let refusal = not_attached(block, network, &error.to_string());
             Ok(Learned::NotAttached(Unattached::Refused(refusal)))
         }
         others if is_full && !has_failed => {

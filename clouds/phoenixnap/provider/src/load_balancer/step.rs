@@ -1,7 +1,7 @@
 //! The writes to the cloud, as data.
 
 use bowline_cloud_provider::ServiceKey;
-use bowline_phoenixnap_client::{BlockTag, NewIpBlock};
+use bowline_phoenixnap_client::{BlockTag, IpBlock, NewIpBlock};
 use bowline_plan::{Impact, Lane, Step};
 
 use crate::load_balancer::names;
@@ -55,6 +55,17 @@ pub(crate) enum CloudStep {
         /// Its addresses.
         cidr: String,
     },
+}
+
+impl CloudStep {
+    /// Attaches a block to a network.
+    pub(crate) fn attach(block: &IpBlock, network: &str) -> Self {
+        Self::Attach {
+            block: block.id.clone(),
+            cidr: block.cidr.clone(),
+            network: network.to_owned(),
+        }
+    }
 }
 
 impl Step for CloudStep {

@@ -86,10 +86,17 @@ impl Reconciler for Sweeper {
             let mut waiting = blocks.iter().filter(|block| !evidence::is_marked(block));
             waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
         });
+        let mut failed = last.map(|last| last.failed).unwrap_or_default();
+        for block in blocks.iter().filter(|block| !evidence::is_marked(block)) {
+            self.reads.network.sees(block);
+            if let Some(why) = self.reads.network.holds_back(block) {
+                failed.insert(block.id.clone(), why.reason);
+            }
+        }
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             blocks,
-            failed: last.map(|last| last.failed).unwrap_or_default(),
+            failed,
             used: self
                 .reads
                 .network

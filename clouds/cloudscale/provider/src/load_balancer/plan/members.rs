@@ -18,6 +18,9 @@ use crate::load_balancer::plan::{attributes, persisted};
 use crate::load_balancer::refused::{self, Place, Room};
 use crate::load_balancer::step::{CloudStep, Meanwhile, Old, PartChange};
 
+/// For how many members an answer is waited for in vain in one reconcile.
+const UNHEARD: usize = 2;
+
 /// Whether members may be probed on another port from now on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checks {
@@ -163,12 +166,16 @@ impl Served<'_> {
         Old::new(monitor.uuid, monitor.kind.to_string(), href)
     }
 
-    /// Creates members; when none is missing in any pool that can come, deletes surplus ones.
+    /// Creates members; when none is missing in any pool that can come, deletes surplus ones. Where something of a member fails, those whose
+    /// pool keeps another one go first, and what failed before comes last: each may take as long as an answer is waited for.
     pub(super) fn members<'p>(
         &self,
         pools: impl Iterator<Item = (&'p Backend, &'p ObservedPool, Checks)>,
     ) -> Vec<CloudStep> {
         let (mut creations, mut deletions) = (Vec::new(), Vec::new());
+        if self.is_unheard() {
+            return creations;
+        }
         for (backend, there, checks) in pools {
             let pool = there.pool.uuid;
             let wished = self.desired.members(backend, self.tags);
@@ -192,13 +199,27 @@ impl Served<'_> {
                 let old = self.old_member(pool, old);
                 creations.push(self.member(pool, missing, Some(old), meanwhile));
             }
-            let going = exchange.going.into_iter().map(|old| self.deletion(pool, old));
-            deletions.extend(going.filter(|step| self.seen.memory.refusals.why(step).is_none()));
+            let keeps_one = there.members.len() > exchange.going.len();
+            let going = exchange.going.into_iter();
+            deletions.extend(going.map(|old| (keeps_one, self.deletion(pool, old))));
         }
-        match creations.is_empty() {
-            true => deletions,
-            false => creations,
+        let refusals = &self.seen.memory.refusals;
+        let (again, new): (Vec<_>, Vec<_>) = creations
+            .into_iter()
+            .partition(|step| refused::is_tried_again(refusals, step));
+        let is_failing = refused::has_failed_member(refusals) || !again.is_empty();
+        let is_first = |keeps_one: bool| new.is_empty() && again.is_empty() || is_failing && keeps_one;
+        deletions.retain(|(keeps_one, _)| is_first(*keeps_one));
+        match deletions.is_empty() {
+            false => deletions.into_iter().map(|(_, deletion)| deletion).collect(),
+            true if new.is_empty() => again,
+            true => new,
         }
+    }
+
+    /// Whether the API is asked for no more members, because it answers none.
+    fn is_unheard(&self) -> bool {
+        self.seen.memory.unheard() >= UNHEARD
     }
 
     /// Whether members of a pool are to be probed elsewhere from now on.
@@ -233,6 +254,8 @@ impl Served<'_> {
             spelling::of_address(&old.address) == spelling::of_address(&missing.address)
                 && old.protocol_port == missing.protocol_port
         };
+        let is_stuck = |old: &&Member| refused::has(refusals, &self.deletion(pool, old));
+        members.surplus.retain(|old| !is_stuck(old));
         let mut is_one_kept = !members.kept.is_empty();
         if checks == Checks::Stay {
             members.missing.retain(|missing| {
@@ -245,7 +268,7 @@ impl Served<'_> {
         let terms = Terms {
             room: self.room(Place::Member(pool)),
             // What one pool does not get again would be lost to the next one too.
-            twins: match refused::has_member(refusals) {
+            twins: match refused::has_member(refusals) || self.is_unheard() {
                 true => Twins::Never,
                 false => Twins::Last,
             },

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::ServiceKey;
-use bowline_phoenixnap_client::{Class, Client, NetworkBlock, PublicNetwork};
+use bowline_cloud_provider::{ServiceKey, held_back_for};
+use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock, NetworkBlock, PublicNetwork};
 use bowline_plan::{Refusal, refusal};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -81,12 +81,24 @@ struct Facts {
     places: Mutex<Vec<Place>>,
     /// The free blocks that the network refused at the last try, in which words, and when.
     refused: Mutex<BTreeMap<String, (String, Instant)>>,
+    /// What came of attachments that the network has begun in the time of this process, by the ID of the block.
+    tries: Mutex<BTreeMap<String, Tries>>,
     /// Whether it took a block in the time of this process.
     has_taken: AtomicBool,
     /// Held by who waits for what becomes of the block before its own.
     turn: tokio::sync::Mutex<()>,
     /// The network has said something to a block.
     answered: Notify,
+}
+
+/// Attachments of a block that were begun.
+struct Tries {
+    /// How many in a row failed.
+    failed: u32,
+    /// Whether it is not known yet what came of the last one.
+    is_open: bool,
+    /// When that one began, or was seen to have failed.
+    since: Instant,
 }
 
 /// A place in the network that is being bought for, so that two Services that come together do not buy for the same one.
@@ -119,6 +131,7 @@ impl Network {
             unreadable: Mutex::default(),
             places: Mutex::default(),
             refused: Mutex::default(),
+            tries: Mutex::default(),
             has_taken: AtomicBool::new(false),
             turn: tokio::sync::Mutex::default(),
             answered: Notify::new(),
@@ -208,7 +221,13 @@ impl Network {
         let is_open =
             |it: &&Place| (it.is_earlier || !has_taken) && !it.is_answered && it.since.elapsed() < KEPT;
         let mut open = places.iter().filter(is_open).filter(|it| it.service != *service);
-        open.find_map(|place| place.block.clone())
+        let open = open.find_map(|place| place.block.clone());
+        open.or_else(|| self.facts.begun())
+    }
+
+    /// Whether something depends on what comes of a block's attachment.
+    pub(crate) fn awaits_a_block(&self) -> bool {
+        self.facts.begun().is_some()
     }
 
     /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.
@@ -241,15 +260,57 @@ impl Network {
             .is_some()
     }
 
-    /// The network takes a block, so that it is not full whatever it shows.
-    pub(crate) fn takes(&self, block: &str) {
-        self.facts.has_taken.store(true, Ordering::Relaxed);
-        self.refuses_no_more(block);
+    /// The network has begun to attach a block. What comes of it, a [look](Self::sees) tells.
+    pub(crate) fn begins(&self, block: &str) {
+        lock(&self.facts.refused).remove(block);
+        let mut tries = lock(&self.facts.tries);
+        let failed = tries.get(block).map_or(0, |tries| tries.failed);
+        let begun = Tries {
+            failed,
+            is_open: true,
+            since: Instant::now(),
+        };
+        tries.insert(block.to_owned(), begun);
     }
 
-    /// The network takes a block after all, or the block is not wanted there any more.
+    /// A block is like this. One that was attached shows that the network is not full, whatever it shows itself; one that failed need
+    /// not be the last.
+    pub(crate) fn sees(&self, block: &IpBlock) {
+        let mut tries = lock(&self.facts.tries);
+        match (&block.status, tries.get_mut(&block.id)) {
+            (BlockStatus::Assigned, Some(_)) => {
+                tries.remove(&block.id);
+                self.facts.has_taken.store(true, Ordering::Relaxed);
+                lock(&self.facts.refused).remove(&block.id);
+            }
+            (BlockStatus::ErrorAssigning, Some(tries)) if tries.is_open => {
+                (tries.is_open, tries.since) = (false, Instant::now());
+                tries.failed += 1;
+                if !self.facts.has_taken.load(Ordering::Relaxed) {
+                    let words = "its attachment ended in `error assigning`".to_owned();
+                    lock(&self.facts.refused).insert(block.id.clone(), (words, Instant::now()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Why a block whose attachment failed is not attached again now. After the first failure it is at once.
+    pub(crate) fn holds_back(&self, block: &IpBlock) -> Option<Refusal> {
+        let tries = lock(&self.facts.tries);
+        let tries = tries.get(&block.id).filter(|tries| tries.failed > 1)?;
+        let is_held = block.status == BlockStatus::ErrorAssigning
+            && tries.since.elapsed() < held_back_for(tries.failed - 1);
+        is_held.then(|| {
+            let why = format!("its attachment failed {} times", tries.failed);
+            not_attached(&block.id, &self.facts.id, &why)
+        })
+    }
+
+    /// The block is not wanted there any more.
     pub(crate) fn refuses_no_more(&self, block: &str) {
         lock(&self.facts.refused).remove(block);
+        lock(&self.facts.tries).remove(block);
     }
 
     /// What a list says of the blocks: which of them wait for their place. One that was refused a moment ago may not be listed yet.
@@ -272,6 +333,15 @@ impl Facts {
         let generation = self.client.generation();
         let known = lock(&self.known).clone();
         known.filter(|known| known.generation == generation)
+    }
+
+    /// The block whose attachment has begun, before the network has taken any.
+    fn begun(&self) -> Option<String> {
+        let tries = lock(&self.tries);
+        let has_taken = self.has_taken.load(Ordering::Relaxed);
+        let mut open = tries.iter().filter(|(_, tries)| tries.is_open && !has_taken);
+        let begun = open.find(|(_, tries)| tries.since.elapsed() < KEPT)?;
+        Some(begun.0.clone())
     }
 
     /// Until when it is worth waiting for what the network says to blocks of other Services.
@@ -382,6 +452,14 @@ impl Place {
         let mut shown = network.ip_blocks.iter().flatten();
         shown.any(|block| self.block.as_ref() == Some(&block.id))
     }
+}
+
+/// What is said of a block whose attachment failed.
+pub(crate) fn not_attached(block: &str, network: &str, why: &str) -> Refusal {
+    refusal!(
+        "IP block {block} is error assigning, and is not attached to public network {network}: {why}";
+        "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time"
+    )
 }
 
 /// How many IPv4 blocks of a network are others than this one. One of IPv6 takes the place of none of them.

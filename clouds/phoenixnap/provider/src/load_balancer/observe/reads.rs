@@ -75,13 +75,13 @@ pub(crate) enum End {
 impl Reads {
     pub(crate) fn new(client: &Client, network: Arc<Network>) -> Self {
         let asking = Arc::new(Mutex::new(BTreeSet::new()));
-        let source = (client.clone(), Arc::clone(&asking));
+        let source = (client.clone(), Arc::clone(&asking), Arc::clone(&network));
         Self {
             client: client.clone(),
-            blocks: SharedRead::listing(GATHER, &source, |(client, asking)| {
+            blocks: SharedRead::listing(GATHER, &source, |(client, asking, network)| {
                 let asked = std::mem::take(&mut *lock(&asking));
                 async move {
-                    let conditions = conditions(&asked);
+                    let conditions = conditions(&asked, network.awaits_a_block());
                     let blocks = match conditions {
                         // Those who waited are served by another read.
                         None => Listed {
@@ -90,6 +90,7 @@ impl Reads {
                         },
                         Some(conditions) => client.ip_blocks(&conditions).await?,
                     };
+                    blocks.entries.iter().for_each(|block| network.sees(block));
                     Ok(Arc::new(Listing { asked, blocks }))
                 }
             }),
@@ -371,12 +372,13 @@ fn is_buyer(wanted: &Wanted) -> bool {
         && wanted.families != crate::load_balancer::intent::Families::Ipv6
 }
 
-/// One Service is looked for by all of its tags, several of a cluster by the cluster's alone; nobody by nothing.
-fn conditions(asked: &BTreeSet<Asker>) -> Option<Vec<TagFilter>> {
+/// One Service is looked for by all of its tags, several of a cluster, or one for which the block of another `is_awaited`, by the
+/// cluster's alone; nobody by nothing.
+fn conditions(asked: &BTreeSet<Asker>, is_awaited: bool) -> Option<Vec<TagFilter>> {
     let mut asked = asked.iter();
     let (uid, key) = asked.next()?;
     let cluster = ClusterTags { uid: uid.clone() };
-    Some(if asked.next().is_some() {
+    Some(if is_awaited || asked.next().is_some() {
         cluster.conditions()
     } else {
         cluster.conditions_of(key)

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan};
-use bowline_phoenixnap_client::IpBlock;
+use bowline_phoenixnap_client::{BlockStatus, IpBlock};
 use bowline_plan::{Answer, Note, Plan, Refusal, refusal};
 
 use crate::load_balancer::blocks::{self, Attachment};
@@ -28,7 +28,12 @@ pub(super) fn existing(
         notes.push(IPV4_ONLY.note("the service asks for IPv4 and IPv6 and gets an IPv4 address"));
     }
     let answer = with_block(wanted, seen, block, field, network, &mut notes);
-    Plan::new(answer).with_notes(notes)
+    // What comes of an attachment is looked at: it may fail.
+    let is_on_its_way = block.status == BlockStatus::Assigning && matches!(answer, Answer::Settled(_));
+    Plan {
+        again: is_on_its_way.then_some(LOOK),
+        ..Plan::new(answer).with_notes(notes)
+    }
 }
 
 fn with_block(
@@ -71,11 +76,13 @@ fn with_block(
             // What was said of the last try holds while the next one is made, so that it is said once.
             let refused = seen.memory.own.refused.as_ref();
             notes.extend(refused.map(|reason| unattached(seen, network, reason)));
-            return cloud(vec![CloudStep::Attach {
-                block: id.clone(),
-                cidr: cidr.clone(),
-                network: network.to_owned(),
-            }]);
+            let attach = CloudStep::attach(block, network);
+            if let Some(why) = seen.memory.refusals.why(&attach)
+                && block.status == BlockStatus::ErrorAssigning
+            {
+                notes.push(BLOCK_NOT_ATTACHED.note(why.reason.clone()));
+            }
+            return cloud(vec![attach]);
         }
         Attachment::Done => {}
     }

@@ -167,11 +167,7 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
     }
     let service = intent.services.get(&evidence::service_of(block)?)?;
     let address = intent.address_of(service)?;
-    blocks::contains(block, address).then(|| CloudStep::Attach {
-        block: block.id.clone(),
-        cidr: block.cidr.clone(),
-        network: network.to_owned(),
-    })
+    blocks::contains(block, address).then(|| CloudStep::attach(block, network))
 }
 
 /// What became of an active block that cannot be attached again.
