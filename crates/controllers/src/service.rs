@@ -37,17 +37,20 @@
 //! (`left_behind.rs`; why it does not delete it: `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
+mod causes;
 mod class_note;
 mod concurrency;
 mod condition;
 mod delete;
 mod enqueue;
 mod ensure;
+mod failure;
 mod fights;
 pub mod left_behind;
 mod needs_update;
 mod node_annotations;
 mod node_changes;
+mod node_identities;
 mod node_sync;
 mod outcome;
 mod state;
@@ -78,7 +81,8 @@ use concurrency::{ConcurrencyLimit, Permit};
 use left_behind::LeftBehind;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
-use node_sync::{Balanced, KnownIdentities, NodeSync};
+use node_identities::KnownIdentities;
+use node_sync::{Balanced, NodeSync};
 use outcome::Outcome;
 use tracked::Tracked;
 

@@ -1,6 +1,7 @@
 //! The secure port: health for everybody, metrics and the rest for those who may.
 
 mod access;
+mod answers;
 mod authorities;
 mod certificate;
 mod client;
@@ -8,9 +9,11 @@ mod connection;
 mod debug;
 mod holder;
 mod metered;
+mod paths;
 mod places;
 mod respond;
 mod socket;
+mod subject;
 mod tls;
 mod zpages;
 

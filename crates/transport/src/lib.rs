@@ -32,13 +32,14 @@ mod proxy;
 pub mod roots;
 mod sockets;
 mod socks;
+mod stream;
 mod trusted;
 mod tunnel;
 pub mod yaml;
 
 pub use backoff::{Backoff, Jitter};
 pub use causes::{cause, with_causes};
-pub use connector::{Connector, Io, Sockets, Stream, Way, turned_away};
+pub use connector::{Connector, Sockets, Way, turned_away};
 pub use credentials::{CredentialsError, CredentialsFile};
 pub use dates::Dates;
 pub use delay::stated_delay;
@@ -49,6 +50,7 @@ pub use malformed::{Malformed, glimpse, is_path, is_word, meant, shown_name};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
 pub use sockets::{pool, tcp, tcp_by};
+pub use stream::{Io, Stream};
 pub use trusted::{Authorities, client_tls};
 
 /// Any error.

@@ -10,8 +10,8 @@ use hyper_util::rt::TokioIo;
 use secrecy::ExposeSecret as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use crate::connector::{Stream, host_and_port};
 use crate::proxy::Login;
+use crate::stream::{Stream, host_and_port};
 
 const VERSION: u8 = 5;
 const CONNECT: u8 = 1;

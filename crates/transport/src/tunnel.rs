@@ -6,7 +6,7 @@ use http::{HeaderValue, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use crate::connector::{Stream, host_and_port};
+use crate::stream::{Stream, host_and_port};
 
 /// The longest answer that is read, in bytes.
 const LONGEST: usize = 8 << 10;

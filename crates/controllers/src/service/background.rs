@@ -9,7 +9,7 @@ use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
 
-use super::tracked::Causes;
+use super::causes::Causes;
 use super::unsettled::Reason;
 use super::{Key, ServiceController, lock};
 use crate::event_dedup::EventDedup;

@@ -9,10 +9,11 @@ use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
 
 use super::ServiceController;
-use super::outcome::{Failure, Outcome};
+use super::causes::Causes;
+use super::failure::Failure;
+use super::outcome::Outcome;
 use super::state::{Progress, State};
 use super::status::is_published;
-use super::tracked::Causes;
 use crate::events;
 
 const PROBE: &str = "failed to check if load balancer exists before cleanup";

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::Change;
 
+use super::causes::Causes;
 use super::fights::Fights;
-use super::tracked::Causes;
 use super::{Key, ServiceController};
 
 /// Time between two checks of all balancers against the cloud.

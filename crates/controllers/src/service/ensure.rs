@@ -15,11 +15,13 @@ use bowline_kube_io::KubeError;
 use bowline_plan::Refusal;
 
 use super::ServiceController;
-use super::node_sync::{BalancedNodes, NodeIdentities};
-use super::outcome::{Failure, Outcome, Settled};
+use super::causes::Causes;
+use super::failure::Failure;
+use super::node_identities::NodeIdentities;
+use super::node_sync::BalancedNodes;
+use super::outcome::{Outcome, Settled};
 use super::state::{Parked, Progress, Session, State};
 use super::status::is_published;
-use super::tracked::Causes;
 use crate::events;
 
 /// What failed, in upstream's words: its update of a balancer's Nodes has an event of its own, which says it already.

@@ -16,8 +16,8 @@ use bowline_cloud_provider::{
 use bowline_kube_io::KubeError;
 use tokio::time::Instant;
 
+use super::failure::Failure;
 use super::needs_update::address;
-use super::outcome::Failure;
 use super::status::is_shown;
 use super::{Key, ServiceController};
 use crate::put_back::{ADDRESS, Again, Part, PutBack, Row};

@@ -12,7 +12,7 @@ use bowline_cloud_provider::orphans::OrphanFacts;
 use bowline_cloud_provider::{MadeFor, Service, ask_all};
 use futures::future;
 
-use super::tracked::Causes;
+use super::causes::Causes;
 use super::{Key, ServiceController, lock};
 use crate::metrics::Readings;
 use crate::metrics::gauges::number;

@@ -17,8 +17,8 @@
 use bowline_cloud_provider::{Reconcile, ReconcileKind, Service, ServiceFacts};
 use tokio::time::Instant;
 
+use super::causes::Causes;
 use super::concurrency::Permit;
-use super::tracked::Causes;
 
 /// How far a sync has come; survives being parked.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,9 +6,10 @@ use bowline_cloud_provider::{Node, ReconcileKind, Service, ServiceFacts, Service
 use tokio::time::Instant;
 
 use super::ServiceController;
+use super::causes::Causes;
 use super::outcome::Outcome;
 use super::state::Progress;
-use super::tracked::{Causes, Removal, Tracked};
+use super::tracked::{Removal, Tracked};
 
 impl ServiceController {
     /// One sync of one Service.

@@ -13,9 +13,10 @@ use bowline_plan::{Answer, Lane, Note};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use super::causes::Causes;
 use super::needs_update::needs_update;
 use super::state::Progress;
-use super::tracked::{Causes, Tracked, is_lasting};
+use super::tracked::{Tracked, is_lasting};
 use super::{Key, ServiceController, lock};
 use crate::events;
 

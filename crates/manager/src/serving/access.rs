@@ -19,7 +19,7 @@ use super::client::Client;
 use super::places::Origin;
 use crate::config::AccessConfig;
 use crate::metrics::ServingMetrics;
-pub(super) use authentication::{Claim, Subject};
+pub(super) use authentication::Claim;
 pub(super) use authorization::verb;
 use lanes::Lane;
 use questions::{Key, Questions};
@@ -164,7 +164,7 @@ impl Access {
         if !decision? {
             return Err(Denial::Forbidden { user: user.name });
         }
-        if super::respond::is_private(path)
+        if super::paths::is_private(path)
             && !self.is_open_to_all(path)
             && user.name != authentication::ANONYMOUS
         {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 use tokio::time::Instant;
 
-use super::access::Subject;
 use super::authorities::Authority;
 use super::places::{Origin, Place};
+use super::subject::Subject;
 
 /// How long the word of an authority about a certificate is kept. Checking a chain that was made to be hard takes
 /// milliseconds, and a connection may send requests much faster.

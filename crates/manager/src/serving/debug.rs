@@ -8,7 +8,7 @@ use http::{Method, Response, StatusCode};
 use http_body_util::Full;
 
 use super::SetVerbosity;
-use super::respond::{HTML, TEXT, answer, not_found, plain};
+use super::answers::{HTML, TEXT, answer, not_found, plain};
 
 /// Go's profiles, and why there is none of them here.
 #[rustfmt::skip]
@@ -23,11 +23,6 @@ const NOT_THERE: &[(&str, &str)] = &[
     ("threadcreate", "all work is done by tasks on one thread"),
     ("trace", "there is no execution tracer: raise the verbosity at /debug/flags/v instead"),
 ];
-
-/// Whether the path is one of these.
-pub(super) fn is_here(path: &str) -> bool {
-    path.starts_with("/debug/flags") || path.starts_with("/debug/pprof")
-}
 
 /// Answers what is below `/debug/`. `body` is that of the request, if all of it has come and it is short.
 pub(super) fn respond(

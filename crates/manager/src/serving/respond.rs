@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
-};
+use http::header::{ACCEPT, CONTENT_LENGTH, HeaderMap, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body;
@@ -13,12 +11,12 @@ use rustls::pki_types::CertificateDer;
 use serde_json::json;
 
 use super::access::Denial;
+use super::answers::{TEXT, answer, not_found, plain};
 use super::client::Client;
+use super::paths::{PATHS, endpoint, is_of_debug};
 use super::{Site, debug};
-use crate::health::{Endpoint, Verdict};
+use crate::health::Verdict;
 
-pub(super) const TEXT: &str = "text/plain; charset=utf-8";
-pub(super) const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// How much of a body is read, in bytes, and for how long.
@@ -30,20 +28,6 @@ const MAX_BODY: usize = 64;
 
 /// The longest path with its query; an answer may repeat it. Those that are served are much shorter.
 const MAX_TARGET: usize = 1024;
-
-/// What is served, for `/statusz`; with `/debug/` only some of it.
-const PATHS: &[&str] = &[
-    "/configz",
-    "/debug/flags",
-    "/debug/pprof",
-    "/flagz",
-    "/healthz",
-    "/livez",
-    "/metrics",
-    "/metrics/slis",
-    "/readyz",
-    "/statusz",
-];
 
 impl Site {
     /// Answers one request: who asks, whether they may, and then what is there. `peer` is the certificate that the
@@ -74,7 +58,7 @@ impl Site {
         let (admitted, body) = tokio::join!(self.access.admit(claim, &method, path, client), intake(body));
         let response = match admitted {
             Ok(()) => match &self.debug {
-                Some(set_verbosity) if debug::is_here(path) => {
+                Some(set_verbosity) if is_of_debug(path) => {
                     debug::respond(set_verbosity, &method, path, body.as_deref())
                 }
                 _ => self.route(&method, path, query, takes_text),
@@ -164,11 +148,6 @@ fn without_body(response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     Response::from_parts(head, Full::default())
 }
 
-/// Whether this is a page for those only who are granted it.
-pub(super) fn is_private(path: &str) -> bool {
-    (PATHS.contains(&path) && endpoint(path).is_none()) || debug::is_here(path)
-}
-
 fn is_read(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
 }
@@ -208,18 +187,6 @@ fn not_allowed() -> Response<Full<Bytes>> {
     plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n")
 }
 
-/// Reads `/healthz` and `/healthz/name`.
-fn endpoint(path: &str) -> Option<(Endpoint, Option<&str>)> {
-    let (word, check) = match path.strip_prefix('/')?.split_once('/') {
-        Some((word, check)) => (word, Some(check).filter(|check| !check.is_empty())),
-        None => (&path[1..], None),
-    };
-    let endpoint = [Endpoint::Health, Endpoint::Live, Endpoint::Ready]
-        .into_iter()
-        .find(|endpoint| endpoint.name() == word)?;
-    Some((endpoint, check))
-}
-
 fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
     url::form_urlencoded::parse(query.as_bytes()).into_owned()
 }
@@ -242,14 +209,6 @@ fn health(verdict: Verdict) -> Response<Full<Bytes>> {
         StatusCode::INTERNAL_SERVER_ERROR
     };
     answer(code, TEXT, verdict.body)
-}
-
-pub(super) fn not_found() -> Response<Full<Bytes>> {
-    plain(StatusCode::NOT_FOUND, "404 page not found\n")
-}
-
-pub(super) fn plain(code: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    answer(code, TEXT, text.to_owned())
 }
 
 /// A refusal as the `Status` object that Kubernetes clients expect.
@@ -291,15 +250,5 @@ fn denied(path: &str, method: &Method, denial: &Denial) -> Response<Full<Bytes>>
         let second = HeaderValue::from_static("1");
         response.headers_mut().insert(RETRY_AFTER, second);
     }
-    response
-}
-
-pub(super) fn answer(code: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = code;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     response
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use bowline_kube_io::UserInfo;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use rustls::pki_types::{CertificateDer, UnixTime};
-use x509_parser::prelude::{FromDer as _, X509Certificate};
+use rustls::pki_types::UnixTime;
 
 use super::super::authorities::{Authority, Current, FrontProxy};
+use super::super::subject::Subject;
 use super::{Access, Client, Denial, Key, Unanswered};
 use crate::config::FrontProxyHeaders;
 
@@ -184,36 +184,6 @@ impl Access {
         self.tokens
             .ask(key, lane, client.origin(), review, move |_| ttl)
             .await
-    }
-}
-
-/// What a certificate says about its holder.
-#[derive(Debug, Clone)]
-pub(in super::super) struct Subject {
-    common_name: String,
-    organizations: Vec<String>,
-    /// The end of its validity, in seconds since 1970.
-    not_after: i64,
-}
-
-impl Subject {
-    fn of(certificate: &CertificateDer<'_>) -> Result<Self, String> {
-        let (_, certificate) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
-        let subject = certificate.subject();
-        Ok(Self {
-            common_name: subject
-                .iter_common_name()
-                .last()
-                .and_then(|name| name.as_str().ok())
-                .unwrap_or_default()
-                .to_owned(),
-            organizations: subject
-                .iter_organization()
-                .filter_map(|name| name.as_str().ok())
-                .map(str::to_owned)
-                .collect(),
-            not_after: certificate.validity().not_after.timestamp(),
-        })
     }
 }
 

@@ -1,0 +1,145 @@
+//! How a sync fails, and what is told of it.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_kube_io::KubeError;
+use bowline_plan::{Refusal, RefusedBy};
+
+use super::unsettled::Reason;
+use crate::advice;
+use crate::queue::RetryAfter;
+
+/// Delays as events tell them, in seconds, rounded up: a cloud that asks for another one each time makes few events.
+const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
+
+/// A failed or refused sync.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    /// The whole text, as it goes into the event.
+    pub(super) text: String,
+    /// The cloud's own words, where the event has others.
+    pub(super) words: Option<String>,
+    /// What kind of failure it is, for whoever watches.
+    pub(super) reason: Reason,
+    /// What the cloud or the API server said about the next try; else the schedule decides.
+    pub(super) retry_after: RetryAfter,
+    /// The same failure at the next try is no news: the remedy is a person's.
+    pub(super) is_quiet: bool,
+}
+
+impl Failure {
+    pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
+        let advice = match refusal.by {
+            _ if refusal.remedy.is_some() => None,
+            _ if refusal.is_limit => advice::about(ErrorKind::Exhausted, &refusal.reason),
+            RefusedBy::Denial => Some(advice::DENIED),
+            RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Failure => None,
+        };
+        let reason = match refusal.by {
+            _ if refusal.is_limit => Reason::Quota,
+            RefusedBy::Plan => Reason::Refused,
+            RefusedBy::Denial => Reason::Denied,
+            RefusedBy::Cloud => Reason::Invalid,
+            RefusedBy::Failure => Reason::Failed,
+        };
+        Self::of_person(prefix, &refusal.to_string(), advice, reason)
+    }
+
+    /// One whose remedy is a person's.
+    fn of_person(prefix: &str, text: &str, advice: Option<&str>, reason: Reason) -> Self {
+        Self {
+            text: with(said(prefix, text), advice),
+            words: None,
+            reason,
+            retry_after: RetryAfter::Nothing,
+            is_quiet: true,
+        }
+    }
+
+    /// The API server took a write of the finalizer, and what it stored says otherwise.
+    pub(super) fn reverted(prefix: &str) -> Self {
+        let text = "the API server accepted it, and something undid it before it was stored; look for a mutating admission webhook that changes Services";
+        Self::of_person(prefix, text, None, Reason::Kubernetes)
+    }
+
+    /// `during` are the words for the step that failed, if it was one.
+    pub(super) fn cloud(prefix: &str, during: &str, text: String, error: &CloudError) -> Self {
+        let advice = advice::about(error.kind(), &text);
+        let (text, words) = match throttled(error) {
+            Some(throttled) => (format!("{during}{throttled}"), Some(text)),
+            None => (text, None),
+        };
+        Self {
+            text: with(said(prefix, &text), advice),
+            words,
+            reason: error.kind().into(),
+            retry_after: RetryAfter::by_cloud(error),
+            is_quiet: error.is_of_credentials() || error.kind() == ErrorKind::Invalid,
+        }
+    }
+
+    pub(super) fn kube(prefix: &str, text: String, error: &KubeError) -> Self {
+        let is_quiet = matches!(
+            error,
+            KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
+        );
+        Self {
+            retry_after: RetryAfter::by_kube(error),
+            is_quiet,
+            ..Self::of_person(prefix, &text, None, Reason::Kubernetes)
+        }
+    }
+}
+
+/// What is said where the cloud asks to be left alone. Its own words are left out: they may count down.
+fn throttled(error: &CloudError) -> Option<String> {
+    let after = error.retry_after()?;
+    let is_enough = |seconds: &u64| Duration::from_secs(*seconds) >= after;
+    let seconds = TOLD_DELAYS_S
+        .into_iter()
+        .find(is_enough)
+        .unwrap_or(after.as_secs());
+    let asked = match error.stated_delay() {
+        Some(_) => format!(", and asked to wait up to {seconds} s"),
+        None => String::new(),
+    };
+    Some(format!(
+        "the cloud limits the rate of calls, or is overloaded{asked}; tried again in up to {seconds} s"
+    ))
+}
+
+/// A text with what to do about it.
+fn with(text: String, advice: Option<&str>) -> String {
+    match advice {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
+    }
+}
+
+/// A text behind what was being done; an empty prefix is none.
+fn said(prefix: &str, text: &str) -> String {
+    if prefix.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{prefix}: {text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cloud_took_and_failed_is_nobodys_refusal() {
+        for (by, reason) in [
+            (RefusedBy::Plan, "refused"),
+            (RefusedBy::Denial, "denied"),
+            (RefusedBy::Cloud, "invalid"),
+            (RefusedBy::Failure, "failed"),
+        ] {
+            let refusal = Refusal::new("pool web is in ERROR").by(by);
+            assert_eq!(Failure::refused("", &refusal).reason.name(), reason);
+        }
+    }
+}
