@@ -283,7 +283,10 @@ impl ServiceController {
         } else {
             Permit::NONE
         };
-        self.condition_is_due(service);
+        // A sync may be long. What a process before this one told stands until a sync has ended.
+        if self.tracked(service, |tracked| tracked.unsettled.is_some()) {
+            self.condition_is_due(service);
+        }
         // On the heap, because those that wait for their turn are many, and need no room for it yet.
         let (mut outcome, permit) = Box::pin(permit.run(self.sync(service))).await;
         if let Outcome::Parked(parked, after) = &mut outcome {

@@ -80,6 +80,9 @@ impl ServiceController {
             return;
         };
         let shown = facts::trouble(&service).map(|shown| (shown.reason.as_str(), shown.message.as_str()));
+        if is_early && shown.is_some() {
+            return; // of a trouble that nobody has seen the end of
+        }
         let trouble = trouble
             .as_ref()
             .map(|(reason, message)| (*reason, message.as_str()));

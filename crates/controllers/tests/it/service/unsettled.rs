@@ -284,6 +284,12 @@ async fn a_service_in_trouble_has_a_condition_that_tells_why_until_it_is_settled
     world.pass(seconds(3600)).await;
     assert!(writes() - before < 20, "{}", writes() - before);
     assert_eq!(condition(&world), Some((reason, message)));
+    // The next process leaves it until it knows better, and its time.
+    let before = world.service("web");
+    world.stop().await;
+    world.start();
+    world.pass(seconds(120)).await;
+    assert_eq!(world.service("web"), before);
     world.stop().await;
     world.edit("web", |it| it["metadata"]["annotations"] = json!(null));
     world.start();
