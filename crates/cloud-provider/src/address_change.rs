@@ -61,7 +61,7 @@ impl AddressLoss {
         match self {
             Self::LoadBalancerGone => "the load balancer was gone",
             Self::FloatingIPGone => "the floating IP was deleted or led elsewhere",
-            Self::ServiceChanged => "the Service was changed",
+            Self::ServiceChanged => "the Service was changed, or the cloud no longer had it",
             Self::Unknown => "the load balancer does not have it any more",
         }
     }

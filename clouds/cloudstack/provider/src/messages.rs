@@ -24,7 +24,7 @@ bowline_plan::events! {
         "If nobody else needs the item, delete it by hand.";
     ONE_INSTANCE = "NodesShareInstance", Warning,
         "Two Nodes have the same virtual machine. It becomes a member once.",
-        "The event names both Nodes. Delete the one that is left over.";
+        "Delete the Node that is left over.";
     ADDRESS_KEPT = reasons::ADDRESS_KEPT, Shared,
         "An address that this Service used is not released. Either others use it, or nothing proves that it was acquired for this Service.",
         "If nobody needs the address, release it by hand.";
