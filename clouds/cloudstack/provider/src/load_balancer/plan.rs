@@ -134,10 +134,12 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     let moves = is_elsewhere && !home::is_shown(wanted, &home.address);
     if plan.is_idle() && moves {
         // It may be refused for long. Until then what is shown follows the Service, and that the new address came is written down.
-        if !plan.came(&home.address.id) {
+        let came = plan.came(&home.address.id);
+        ports::follow_elsewhere(plan, wanted, &home, abilities);
+        // Members and publication do not wait for each other. A rule that is made anew is not left in between.
+        if !came && plan.steps.iter().all(CloudStep::changes_members) {
             plan.publish = status(wanted, &home.address).ok();
         }
-        ports::follow_elsewhere(plan, wanted, &home, abilities);
     }
     if plan.is_idle() {
         home::leave_others(plan, wanted, &home);
