@@ -205,7 +205,7 @@ impl Writer<'_> {
         let is_limit = error.class == Class::Exhausted;
         let refusal = Refusal::new(error.to_string()).of_limit(is_limit);
         let refusal = match error.status() {
-            Some(403) => refusal.by(RefusedBy::Denial).with_remedy(
+            Some(403) if !is_limit => refusal.by(RefusedBy::Denial).with_remedy(
                 "whoever runs the manager gives it credentials that may buy IP blocks: they need the scopes bmc and tags",
             ),
             Some(406) => refusal.with_remedy(self.sold_out(new)),

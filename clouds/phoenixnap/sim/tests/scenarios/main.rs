@@ -40,7 +40,7 @@ impl ScenarioCloud for Lab {
     async fn call(&mut self, words: &Words<'_>) -> Result<Option<Answer>, Complaint> {
         let sim = &self.caller.sim;
         let asked = match words.verb {
-            "ask" => {
+            "log-in" => {
                 let [id, secret, scopes] = words.exactly()?;
                 Some(support::ask(sim, id, secret, &scopes.replace('+', " ")).await)
             }

@@ -64,10 +64,21 @@ async fn is_told_with<C: CloudUnderTest>(
 
 /// The cloud answers an operation like this, as long as it is exhausted.
 async fn is_understood<C: CloudUnderTest>(said: &str, operation: &str, status: u16, body: &str) {
+    is_understood_with::<C>((said, LIMIT), operation, status, body).await;
+}
+
+/// The same where the event says something else of what to do.
+async fn is_understood_with<C: CloudUnderTest>(
+    (said, remedy): (&str, &str),
+    operation: &str,
+    status: u16,
+    body: &str,
+) {
     let answer = Canned::json(status, body);
     let fault = Fault::operation(operation).always().answer(answer);
-    is_told::<C>(
+    is_told_with::<C>(
         said,
+        remedy,
         |sim| {
             sim.service().faults().add(fault);
         },
@@ -106,7 +117,7 @@ async fn cloudscale_has_no_pool_or_member_left() {
 async fn phoenixnap_has_no_block_left_and_says_so_in_several_ways() {
     is_told_with::<Phoenixnap>(
         "406 Not Acceptable: No IP block of size /29 is available",
-        "has no free IP block of size /29: name another location, or wait, it is tried again by itself",
+        "has no free IP block of size /29: whoever owns the project asks phoenixNAP for more there, or waits",
         |sim| sim.set_behaviour(|it| it.quota.blocks = Some(0)),
         |sim| sim.set_behaviour(|it| it.quota.blocks = None),
     )
@@ -157,5 +168,6 @@ async fn octavia_and_neutron_have_nothing_left() {
     let body = format!(
         r#"{{"NeutronError": {{"type": "IpAddressGenerationFailure", "message": "{said}", "detail": ""}}}}"#
     );
-    is_understood::<OpenStack>(said, "neutron.floatingips.create", 409, &body).await;
+    let remedy = "a network or subnet has no free address: whoever runs it frees some, or extends it";
+    is_understood_with::<OpenStack>((said, remedy), "neutron.floatingips.create", 409, &body).await;
 }

@@ -40,6 +40,7 @@ async fn a_new_node_is_told_to_services_and_costs_them_no_call() {
         world.apply(service(name, &[("", 80, port)]));
         world.settled(name).await;
     }
+    world.pass(SECOND * 30).await; // with the second look at what was attached
     let id = world.sim.add_server(ServerSpec::new("late"));
     let begun = world.since();
     let mut node = tainted_node("late");
@@ -77,7 +78,7 @@ async fn what_kube_vip_wrote_into_the_status_stays() {
     world.edit_service("web", |it| {
         it["status"]["loadBalancer"]["ingress"] = completed.clone()
     });
-    world.rest().await;
+    world.pass(SECOND * 30).await; // with the second look at what was attached
     let begun = world.since();
     world.annotate_idly("web");
     world.rest().await;
