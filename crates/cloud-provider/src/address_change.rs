@@ -92,8 +92,17 @@ impl AddressNote {
             return Self::Remove;
         }
         let lost = lost(service, status);
+        // Whoever has not followed yet has the first one.
+        let before = told.filter(|it| !is_over(it, now)).and_then(AddressBefore::of);
+        let before = before.map_or_else(Vec::new, |it| it.from);
+        let is_shown = |address: &&str| status.ingress.iter().any(|it| text(it) == Some(address));
+        let earlier = before
+            .iter()
+            .map(String::as_str)
+            .filter(|it| !is_shown(it) && !lost.contains(it));
+        let all: Vec<&str> = earlier.chain(lost.iter().copied()).collect();
         match told {
-            _ if !lost.is_empty() => Self::Set(said(&lost, loss, now)),
+            _ if !lost.is_empty() => Self::Set(said(&all, loss, now)),
             Some(told) if is_over(told, now) => Self::Remove,
             _ => Self::Keep,
         }
@@ -251,10 +260,16 @@ mod tests {
         );
         assert_eq!(note, AddressNote::Remove);
         assert_eq!(told(&service, &[("203.0.113.108", "")]), AddressNote::Remove);
-        assert!(matches!(
-            told(&service, &[("203.0.113.112", "")]),
-            AddressNote::Set(_)
-        ));
+        let AddressNote::Set(twice) = told(&service, &[("203.0.113.112", "")]) else {
+            panic!("it is told");
+        };
+        assert!(
+            twice
+                .message
+                .starts_with("was 203.0.113.108, 203.0.113.111 until"),
+            "{}",
+            twice.message
+        );
         assert_eq!(AddressNote::of_removal(&service), AddressNote::Remove);
         let cleared = self::service(json!([]), None);
         assert_eq!(

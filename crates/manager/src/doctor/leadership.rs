@@ -180,7 +180,7 @@ async fn own_lease(
         Some(writer) if is_of_manager(writer) => Some(Program::Go),
         _ => None,
     };
-    let mut check = judge_holder(check, namespace, &host, is_pod);
+    let mut check = judge_holder(check, &lease, namespace, &host, is_pod);
     let known = deployed.map(|it| it.program).filter(|it| *it != Program::Unknown);
     if let Some(program) = program.or(known) {
         check.seen.push_str(&format!(", by {}", program.name()));
@@ -418,16 +418,30 @@ fn workload(pod: &str) -> Option<&str> {
 }
 
 /// Who renews a lease may be somebody else than the manager, which then waits for ever.
-fn judge_holder(check: Check, namespace: &str, host: &str, is_ours: Option<bool>) -> Check {
+fn judge_holder(
+    check: Check,
+    lease: &SeenLease,
+    namespace: &str,
+    host: &str,
+    is_ours: Option<bool>,
+) -> Check {
     match is_ours {
         Some(true) => check,
         None => check.with(vec![format!(
             "`{host}` has to be a pod of the manager, or the node of one on the host's network"
         )]),
         Some(false) => LEASE.warning(
-            format!("{}; `{host}` is neither a Node nor a pod of the manager in {namespace}", check.seen),
-            "unless it is the hostname of a node that runs the manager, somebody else renews the lease, and no manager works meanwhile: find out who writes it (the managed fields of the lease name the program) and \
-             end that, or give this manager a lease of its own with --leader-elect-resource-name",
+            format!(
+                "{}, which lasts for {} s; `{host}` is neither a Node nor a pod of the manager in {namespace}",
+                check.seen,
+                lease.record.lease_duration.as_secs()
+            ),
+            format!(
+                "unless it is the hostname of a node that runs the manager, no manager works meanwhile. If nobody renews the lease, it may be of a \
+                 backup: kubectl -n {namespace} delete lease {}. If somebody does, find out who writes it (the managed fields of the lease name the \
+                 program) and end that, or give this manager a lease of its own with --leader-elect-resource-name",
+                lease.name
+            ),
         ),
     }
 }
@@ -471,17 +485,25 @@ mod tests {
         }
         assert_eq!(host("a_b_6d0c"), "a_b");
         let well = LEASE.ok("lease s/c: thief_1, renewed 1 s ago");
-        assert_eq!(judge_holder(well.clone(), "s", "thief", Some(true)), well);
-        let unknown = judge_holder(well.clone(), "s", "thief", None);
+        let lease = SeenLease {
+            name: "ccm".to_owned(),
+            record: LeaseRecord {
+                lease_duration: Duration::from_secs(86_400),
+                ..LeaseRecord::default()
+            },
+            writer: None,
+            written: None,
+        };
+        assert_eq!(judge_holder(well.clone(), &lease, "s", "thief", Some(true)), well);
+        let unknown = judge_holder(well.clone(), &lease, "s", "thief", None);
         assert_eq!((unknown.outcome, unknown.details.len()), (Outcome::Ok, 1));
-        let other = judge_holder(well, "s", "thief", Some(false));
+        let other = judge_holder(well, &lease, "s", "thief", Some(false));
         assert_eq!(other.outcome, Outcome::Warning);
+        let seen = "thief_1, renewed 1 s ago, which lasts for 86400 s; `thief` is neither";
+        assert!(other.seen.contains(seen), "{}", other.seen);
         assert!(
-            other
-                .seen
-                .contains("thief_1, renewed 1 s ago; `thief` is neither"),
-            "{}",
-            other.seen
+            other.remedy.contains("kubectl -n s delete lease ccm"),
+            "{other:?}"
         );
     }
 

@@ -21,6 +21,9 @@ pub(super) static ADMITTED: Topic = Topic::new(
     "docs/runbooks/BowlineKubernetesFailing.md#look",
 );
 
+/// How the API server says that etcd takes no more (etcd's `ErrNoSpace`).
+const ETCD_FULL: &str = "mvcc: database space exceeded";
+
 /// Tries each kind of write, with what changes nothing, as a dry run; only those that the manager may make, or whoever asks.
 pub(super) async fn check(
     patient: &Patient<'_>,
@@ -212,6 +215,14 @@ fn judge(tried: Vec<Tried>) -> Check {
             None => unanswered.push(format!("{what}: {}", no_answer())),
         }
     }
+    if refused.iter().any(|it| it.contains(ETCD_FULL)) {
+        return ADMITTED
+            .failed(
+                "the API server writes nothing, because etcd is full",
+                "whoever runs the control plane compacts and defragments etcd, and then disarms its alarm: etcdctl alarm disarm",
+            )
+            .with([refused, unknown, unanswered].concat());
+    }
     if !refused.is_empty() {
         return ADMITTED
             .failed(
@@ -277,6 +288,9 @@ mod tests {
             check.details,
             ["patch services default/web: admission webhook \"a.b\" denied the request: no"]
         );
+
+        let check = judge(vec![node(), service("etcdserver: mvcc: database space exceeded")]);
+        assert!(check.remedy.contains("etcdctl alarm disarm"), "{check:?}");
 
         let check = judge(vec![
             node(),

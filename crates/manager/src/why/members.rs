@@ -151,6 +151,9 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
         }
     }
     let count = nodes.len() - out.values().map(Vec::len).sum::<usize>();
+    let tainted = out
+        .get(keys::TAINT_TO_BE_DELETED)
+        .and_then(|names| names.first().copied());
     let out: Vec<String> = out
         .into_iter()
         .map(|(by, names)| {
@@ -177,6 +180,12 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
             "whoever owns the Service corrects its selector of Nodes, an annotation of the cloud or, without one, an option of the cloud's \
              configuration; or whoever runs the cluster gives Nodes the labels that it asks for"
                 .to_owned()
+        } else if let Some(name) = tainted {
+            // The label may be on the control plane alone, and rightly.
+            format!(
+                "unless an autoscaler is about to take the Nodes away, whoever runs the cluster takes its taint off each: kubectl taint node {name} {}-",
+                keys::TAINT_TO_BE_DELETED
+            )
         } else if text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
             format!(
                 "whoever runs the cluster adds Nodes, or takes the label off: kubectl label node NAME {}-",

@@ -290,6 +290,18 @@ fn nodes_that_are_all_left_out_are_told_with_what_leaves_them_out() {
         why.causes[0].remedy.contains("kubectl label node NAME"),
         "{why:?}"
     );
+    // An autoscaler that ended in the middle leaves its taint; the label may be on the control plane alone.
+    let tainted = Arc::make_mut(&mut all[1]);
+    tainted.deleting = false;
+    tainted.taints.push(Taint {
+        key: keys::TAINT_TO_BE_DELETED.into(),
+        value: None,
+        effect: TaintEffect::NoSchedule,
+        time_added: None,
+    });
+    let why = of_service(&service(|_| {}), None, &known(&all, &[]));
+    let remedy = "kubectl taint node b ToBeDeletedByClusterAutoscaler-";
+    assert!(why.causes[0].remedy.ends_with(remedy), "{why:?}");
 }
 
 /// A plan that goes on behind what the cloud refused meets what is not so, or what follows from it.

@@ -28,7 +28,7 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Re
             "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
         ))
         .with_remedy(if is_served(wanted) {
-            "use the credentials of the account that the block was bought with; if it is given up for good, clear the field, and another address is allocated"
+            "if the block was deleted, clear the field, and another address is allocated; if it is in another account, use the credentials of that one"
         } else {
             "clear the field, and an address is allocated"
         });
