@@ -24,8 +24,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut faults = check::faults(&graph);
     faults.extend(rooms::faults(workspace.root(), PROVIDERS)?);
     let folders = graph.ours().map(|(_, folder, _)| folder);
-    let shipped = folders.filter(|folder| folder.starts_with("crates/") || folder.ends_with("/client"));
-    faults.extend(rooms::circles_of(workspace.root(), &shipped.collect::<Vec<_>>())?);
+    let others = folders.filter(|folder| !PROVIDERS.contains(folder));
+    faults.extend(rooms::circles_of(workspace.root(), &others.collect::<Vec<_>>())?);
     for fault in &faults {
         eprintln!("{fault}");
     }

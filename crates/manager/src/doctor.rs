@@ -38,6 +38,7 @@ pub use crate::outcome::Outcome;
 use crate::why::{self, Known, Unserved, some_of};
 
 pub use before::examine_before;
+pub use comparison::tell_last_tries;
 pub use explain::{Target, explain};
 pub use report::{
     Category, Check, DOCUMENTATION, Topic, render_json, render_json_of, render_short, render_text,
@@ -419,7 +420,7 @@ fn gives_networks(patient: &Patient<'_>) -> bool {
 }
 
 /// The events of all Services, or those of the one object; none where they may not be read.
-pub(crate) async fn events(kube: Option<&Kube>, one: Option<(&str, &str, &str)>) -> Vec<SeenEvent> {
+async fn events(kube: Option<&Kube>, one: Option<(&str, &str, &str)>) -> Vec<SeenEvent> {
     let Some(kube) = kube else {
         return Vec::new();
     };

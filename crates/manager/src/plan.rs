@@ -7,16 +7,14 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{
-    ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
+    ClusterFacts, LoadBalancer, Node, ServiceFacts, ServiceKey, ServiceList, ServicesView,
 };
 use bowline_controllers::node_set;
 use bowline_drive::predict;
-use bowline_kube_io::Kube;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 
-use crate::doctor;
-use crate::why::{self, Known};
+use crate::why;
 
 /// Services that are observed at once. The cloud's own budget bounds the calls below that.
 const AT_ONCE: usize = 16;
@@ -90,33 +88,4 @@ fn named(input: &PlanInput, only: &[ServiceKey]) -> Vec<ServiceKey> {
     let ServiceList { services, classes } = &input.services;
     let ours = services.iter().filter(|service| classes.concern(service));
     ours.map(|service| ServiceKey::of(service)).collect()
-}
-
-/// Adds to each plan what came of the manager's last try, where the cluster shows that it failed.
-pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [PlanReport]) {
-    let events = doctor::events(Some(kube), None).await;
-    let known = Known {
-        now: input.now,
-        classes: &input.services.classes,
-        nodes: None,
-        node_set: None,
-        load_balancer: None,
-        unserved: None,
-        events: &events,
-        endpoints: None,
-        routes: None,
-        services: &[],
-        is_unled: false,
-        restart: None,
-        lacks_permissions: false,
-        detour: None,
-    };
-    for report in reports {
-        let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;
-        let service = input.services.services.iter().find(is_of);
-        let is_idle = report.is_idle();
-        let service =
-            service.filter(|it| known.classes.concern(it) && (!is_idle || facts::trouble(it).is_some()));
-        report.last_try = service.and_then(|service| why::last_try(service, &known));
-    }
 }

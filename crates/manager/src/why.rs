@@ -81,15 +81,25 @@ impl Cause {
         text: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        let (id, text, remedy) = (id.into(), one_line(text.into()), remedy.into());
+        let id = id.into();
         debug_assert!(causes::is_listed(&id), "{id}");
+        Self::found(id, outcome, text, remedy)
+    }
+
+    /// One that a check of `doctor` found, which is known by the same id.
+    pub(crate) fn found(
+        id: impl Into<Cow<'static, str>>,
+        outcome: Outcome,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self {
-            id,
+            id: id.into(),
             outcome,
-            text,
+            text: one_line(text.into()),
             timeless: String::new(),
             since: String::new(),
-            remedy,
+            remedy: remedy.into(),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::dataplane::Carrier;
-use crate::service::{self, Reply, no_content};
+use crate::reply::{self, Reply, no_content};
 use crate::shared::Shared;
 use crate::snapshot::Inspect;
 
@@ -15,7 +15,7 @@ pub type Done = Result<Option<Reply>, String>;
 
 /// What is sent for it; nothing if it names something that is not there.
 pub fn answer(done: Done) -> Option<Reply> {
-    done.unwrap_or_else(|text| Some(service::json(StatusCode::BAD_REQUEST, &json!({ "detail": text }))))
+    done.unwrap_or_else(|text| Some(reply::json(StatusCode::BAD_REQUEST, &json!({ "detail": text }))))
 }
 
 /// A body.
@@ -33,7 +33,7 @@ pub fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 ///
 /// Never; for the end of a function.
 pub fn shown(what: &impl Serialize) -> Done {
-    Ok(Some(service::json(StatusCode::OK, &json!(what))))
+    Ok(Some(reply::json(StatusCode::OK, &json!(what))))
 }
 
 /// Something was made, and this is its id.
@@ -42,7 +42,7 @@ pub fn shown(what: &impl Serialize) -> Done {
 ///
 /// Never; for the end of a function.
 pub fn made(id: impl Serialize) -> Done {
-    Ok(Some(service::json(StatusCode::CREATED, &json!({ "id": id }))))
+    Ok(Some(reply::json(StatusCode::CREATED, &json!({ "id": id }))))
 }
 
 /// Something was done, if it was there.

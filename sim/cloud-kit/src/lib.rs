@@ -35,6 +35,7 @@ mod operation;
 pub mod pattern;
 pub mod program;
 pub mod project;
+mod reply;
 pub mod seed;
 pub mod serve;
 pub mod service;

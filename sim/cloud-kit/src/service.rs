@@ -8,19 +8,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
-use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::faults::{Action, Faults, Seen};
 use crate::journal::{self, Call, Journal, Outcome, Overlap, Ticket};
+pub use crate::reply::{Reply, json, no_content};
 
 mod admin;
-
-/// The answer of a simulated cloud: all of it at once.
-pub type Reply = Response<Bytes>;
 
 /// The body of an answer on its way to the caller, which a fault may break.
 pub type Body = BoxBody<Bytes, TransportError>;
@@ -301,23 +298,6 @@ fn broken(reply: Reply, bytes: usize) -> Response<Body> {
         parts,
         BoxBody::new(StreamBody::new(futures::StreamExt::chain(sent, end))),
     )
-}
-
-/// A JSON answer.
-pub fn json(status: StatusCode, value: &Value) -> Reply {
-    let mut reply = Response::new(Bytes::from(value.to_string()));
-    *reply.status_mut() = status;
-    reply
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    reply
-}
-
-/// An answer without a body.
-pub fn no_content() -> Reply {
-    let mut reply = Response::new(Bytes::new());
-    *reply.status_mut() = StatusCode::NO_CONTENT;
-    reply
 }
 
 /// A header's value, if it is text.

@@ -26,6 +26,7 @@
 mod access;
 mod canonical;
 mod clock;
+mod column;
 mod core;
 mod faults;
 mod field;
@@ -45,6 +46,7 @@ mod serve;
 mod service;
 mod status;
 mod store;
+mod strategy;
 mod table;
 
 use std::net::SocketAddr;
@@ -57,10 +59,11 @@ use tokio::net::TcpListener;
 pub use crate::access::{Access, Attributes, Permit, User};
 pub use crate::faults::{Effect, Fault, Faults};
 pub use crate::journal::{Exchange, Journal};
-pub use crate::kind::{KINDS, Kind};
+pub use crate::kind::Kind;
 pub use crate::serve::ServerHandle;
 pub use crate::service::{ApiBody, ApiService, BoxError};
 pub use crate::status::Status;
+pub use crate::strategy::KINDS;
 
 use crate::core::Core;
 

@@ -7,11 +7,12 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
 use crate::canonical::canonicalize;
-use crate::kind::{Change, Context, Kind, Part};
+use crate::kind::Kind;
 use crate::meta;
 use crate::path::{at, list, remove, set, text, texts};
 use crate::status::Status;
 use crate::store::{Store, key_of};
+use crate::strategy::{Change, Context, Part};
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -85,15 +86,15 @@ impl Registry<'_> {
         }
         meta::before_create(kind, &mut object, self.now, &mut self.state.random);
         let name = text(&object, "metadata.name").to_owned();
-        kind.strategy.prepare_create(&mut object);
+        kind.strategy().prepare_create(&mut object);
         // Upstream allocates first and releases again if validation fails. Nothing shows of that, so the order here
         // is the one that needs no release.
         let mut errors = Vec::new();
-        let rule = kind.strategy.name_rule(kind.names, self.minor);
+        let rule = kind.strategy().name_rule(kind.names, self.minor);
         meta::validate(&object, rule, &mut errors);
         Status::check(kind, &name, &errors)?;
-        kind.strategy.allocate(&mut object, &mut self.context())?;
-        kind.strategy.validate(&object, &mut errors);
+        kind.strategy().allocate(&mut object, &mut self.context())?;
+        kind.strategy().validate(&object, &mut errors);
         Status::check(kind, &name, &errors)?;
         if self.state.store.get(kind, namespace, &name).is_some() {
             return Err(Status::already_exists(kind, &name));
@@ -130,7 +131,7 @@ impl Registry<'_> {
             Update::Patch(patch) => patch(&old)?,
         };
         match canonicalize(kind, &mut new) {
-            Ok(()) => kind.strategy.default(&mut new),
+            Ok(()) => kind.strategy().default(&mut new),
             Err(problem) if is_patch => return Err(crate::patch::PatchType::misfit(&new, &problem)),
             Err(problem) => return Err(misfit(kind, &problem)),
         }
@@ -138,10 +139,10 @@ impl Registry<'_> {
         meta::adopt_namespace(kind, &mut new, namespace)?;
         check_preconditions(kind, &mut new, &old, is_patch)?;
         if part == Part::Main {
-            kind.strategy.reallocate(&mut new, &old, &mut self.context())?;
+            kind.strategy().reallocate(&mut new, &old, &mut self.context())?;
         }
         meta::before_update(&mut new, &old);
-        kind.strategy.prepare_update(&mut new, &old, part);
+        kind.strategy().prepare_update(&mut new, &old, part);
         let mut errors = Vec::new();
         meta::validate_update(&new, &old, &mut errors);
         let change = Change {
@@ -150,9 +151,9 @@ impl Registry<'_> {
             part,
             minor: self.minor,
         };
-        kind.strategy.validate_update(&change, &mut errors);
+        kind.strategy().validate_update(&change, &mut errors);
         if part == Part::Main {
-            kind.strategy.validate(&new, &mut errors);
+            kind.strategy().validate(&new, &mut errors);
         }
         Status::check(kind, name, &errors)?;
         self.settle(kind, &mut new)?;
@@ -288,14 +289,14 @@ impl Registry<'_> {
             return Err(Status::wrong_kind(kind, &api_version, &own));
         }
         canonicalize(kind, object).map_err(|problem| misfit(kind, &problem))?;
-        kind.strategy.default(object);
+        kind.strategy().default(object);
         Ok(())
     }
 
     /// What the strategy left behind gets the stored form, too.
     fn settle(&self, kind: &Kind, object: &mut Value) -> Result<(), Status> {
         canonicalize(kind, object).map_err(|problem| Status::internal(&problem))?;
-        kind.strategy.finish(object);
+        kind.strategy().finish(object);
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl Selector {
         if !by_label || self.fields.is_empty() {
             return by_label;
         }
-        let special = kind.strategy.fields(object);
+        let special = kind.strategy().fields(object);
         self.fields.iter().all(|(field, equal, wanted)| {
             let found = match field.as_str() {
                 "metadata.name" | "metadata.namespace" => path::text(object, field),
@@ -84,7 +84,7 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<(String, bool, String)>, 
             return Err(Status::bad_request(message));
         };
         let namespace = kind.namespaced && field == "metadata.namespace";
-        if field != "metadata.name" && !namespace && !kind.strategy.field_names().contains(&field) {
+        if field != "metadata.name" && !namespace && !kind.strategy().field_names().contains(&field) {
             return Err(Status::bad_request(format!("field label not supported: {field}")));
         }
         found.push((field.to_owned(), equal, value.to_owned()));

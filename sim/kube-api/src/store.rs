@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::kind::{KINDS, Kind};
+use crate::kind::Kind;
 use crate::path;
 
 /// Namespace (empty for cluster scope) and name.
@@ -54,7 +54,7 @@ impl Store {
     /// `history`: how many changes to keep before the oldest are compacted of themselves.
     pub(crate) fn new(history: usize) -> Self {
         Self {
-            objects: KINDS.iter().map(|kind| (kind.plural, BTreeMap::new())).collect(),
+            objects: BTreeMap::new(),
             revision: 1,
             compacted: 0,
             log: VecDeque::new(),

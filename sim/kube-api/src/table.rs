@@ -4,56 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::clock::human;
+use crate::column::Column;
 use crate::kind::Kind;
 use crate::meta;
-
-/// One column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    name: &'static str,
-    format: &'static str,
-    priority: u8,
-}
-
-/// The columns of kinds that have nothing of their own to show.
-pub(crate) const NAME_AND_AGE: &[Column] = &[Column::name(), Column::text("Age")];
-
-impl Column {
-    pub(crate) const fn name() -> Self {
-        Self {
-            name: "Name",
-            format: "name",
-            priority: 0,
-        }
-    }
-
-    pub(crate) const fn text(name: &'static str) -> Self {
-        Self {
-            name,
-            format: "",
-            priority: 0,
-        }
-    }
-
-    /// Shown by `-o wide` only.
-    pub(crate) const fn wide(name: &'static str) -> Self {
-        Self {
-            name,
-            format: "",
-            priority: 1,
-        }
-    }
-
-    fn definition(&self) -> Value {
-        json!({
-            "name": self.name,
-            "type": "string",
-            "format": self.format,
-            "description": "",
-            "priority": self.priority,
-        })
-    }
-}
 
 /// What each row carries of its object (`includeObject`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +32,7 @@ pub(crate) fn table(
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| {
-            let mut row = json!({"cells": kind.strategy.cells(object, &age)});
+            let mut row = json!({"cells": kind.strategy().cells(object, &age)});
             match include {
                 Include::Nothing => {}
                 Include::Metadata => row["object"] = meta::partial(object),
@@ -89,7 +42,7 @@ pub(crate) fn table(
         })
         .collect();
     let columns: Value = if headed {
-        kind.strategy.columns().iter().map(Column::definition).collect()
+        kind.strategy().columns().iter().map(Column::definition).collect()
     } else {
         Value::Null
     };

@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::deadline::{NotInTime, wait_for};
-use crate::project::{ExternalNetwork, Project};
+use crate::network::ExternalNetwork;
 use crate::rest::{Answer, Login, RestError, Session};
-use crate::seed::ROLES;
 use crate::service::{Mode, Service};
 use crate::site::ADMIN_PASSWORD;
 
@@ -127,28 +126,6 @@ impl Cloud {
         &self.admin
     }
 
-    /// Makes a project of its own for a test: an ordinary user, a network with a subnet for IPv4 (`10.0.0.0/24`) and one for IPv6,
-    /// and a router to the external network. No test sees what another one has.
-    ///
-    /// The name must not be in use; [`Project::unique_name`] makes one.
-    ///
-    /// # Errors
-    ///
-    /// When a service refuses.
-    pub async fn project(&self, name: &str) -> Result<Project, CloudError> {
-        let password = name;
-        let project = json!({ "project": { "name": name, "domain_id": "default" } });
-        let project = self
-            .create(Service::Identity, "/projects", "project", project)
-            .await?;
-        let user = json!({ "user": { "name": name, "password": password, "domain_id": "default" } });
-        let user = self.create(Service::Identity, "/users", "user", user).await?;
-        for role in ["member"].into_iter().chain(ROLES) {
-            self.admin.grant(&project, &user, role).await?;
-        }
-        Project::furnish(self.clone(), name, password).await
-    }
-
     /// Makes another external network, with one subnet and no gateway address: a small one is soon exhausted.
     ///
     /// # Errors
@@ -209,7 +186,7 @@ impl Cloud {
         Ok(())
     }
 
-    async fn create(
+    pub(crate) async fn create(
         &self,
         service: Service,
         path: &str,

@@ -7,13 +7,8 @@ use std::{fs, io};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
-use crate::openstack::Workers;
 use crate::service::Service;
-use crate::site::{BROKER_USER, REGION, SERVICE_PASSWORD, Site};
-
-/// The name of the compute host. Neutron's mechanism driver `test` binds the ports of this host without an agent, and
-/// sets them ACTIVE (`neutron/tests/unit/plugins/ml2/drivers/mechanism_test.py`, in Neutron's own package).
-pub(crate) const COMPUTE_HOST: &str = "host-ovs-filter-active";
+use crate::site::{BROKER_USER, COMPUTE_HOST, REGION, SERVICE_PASSWORD, Site, Workers};
 
 /// Why the files could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::{fs, io};
 
-use crate::config::COMPUTE_HOST;
 use crate::service::{Mode, Service};
-use crate::site::Site;
+use crate::site::{COMPUTE_HOST, Site};
 
 /// All databases.
 const DATABASES: [&str; 8] = [

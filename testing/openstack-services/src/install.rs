@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::installation::{CONSTRAINTS, Installation, REQUIREMENTS};
+use crate::programs::{rabbitmq_server, system_program};
 use crate::seed::{self, SeedError};
 
 /// Programs of the system, and the Debian package that brings each.
@@ -19,12 +20,6 @@ const SYSTEM: [(&str, &str); 7] = [
     ("python3", "python3"),
     ("nice", "coreutils"),
 ];
-
-/// Where Debian has programs that are not on everybody's path.
-const SYSTEM_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-
-/// Where Debian puts the releases of RabbitMQ. The wrapper on the path insists on a user of its own.
-const RABBITMQ: &str = "/usr/lib/rabbitmq/lib";
 
 /// The oldest Python for which the services are published.
 const NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
@@ -275,24 +270,6 @@ fn run(tool: &'static str, command: &mut Command) -> Result<(), InstallError> {
     } else {
         Err(InstallError::Failed { tool, status })
     }
-}
-
-/// A program of the system: on the path, or where Debian puts what only administrators start.
-pub(crate) fn system_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from))
-        .map(|directory| directory.join(name))
-        .find(|program| program.is_file())
-}
-
-/// RabbitMQ's own start script.
-pub(crate) fn rabbitmq_server() -> Option<PathBuf> {
-    fs::read_dir(RABBITMQ)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path().join("sbin/rabbitmq-server")))
-        .filter(|script| script.is_file())
-        .max()
 }
 
 fn is_root() -> bool {

@@ -13,12 +13,12 @@ use crate::cloud::{Access, Cloud, CloudError};
 use crate::config::{self, ConfigError};
 use crate::deadline::{NotInTime, wait_for};
 use crate::installation::{Installation, Missing};
-use crate::project::ExternalNetwork;
+use crate::network::ExternalNetwork;
 use crate::rest::{Login, RestError, Session};
 use crate::seed::FOLDERS;
 use crate::servers::Worker;
 use crate::service::{Mode, Service};
-use crate::site::{ADMIN_PASSWORD, Directory, REGION, Site};
+use crate::site::{ADMIN_PASSWORD, Directory, REGION, Site, Workers};
 use crate::{database, servers};
 
 /// For each thing that a start waits for. Some tens of seconds on a quiet machine; a busy one with two cores may take many times that.
@@ -26,16 +26,6 @@ const START: Duration = Duration::from_secs(300);
 
 /// A free port can be taken by another between our look and a server's bind.
 const ATTEMPTS: usize = 3;
-
-/// How Octavia's worker works.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Workers {
-    /// New load balancers become ACTIVE.
-    #[default]
-    Working,
-    /// New load balancers end in ERROR.
-    Failing,
-}
 
 /// How a cloud is started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

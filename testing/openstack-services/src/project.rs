@@ -3,54 +3,35 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::Method;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cloud::{Cloud, CloudError, GONE, wait_for_state};
-use crate::rest::{Login, RestError, Session};
+use crate::network::create;
+use crate::rest::{Login, Session};
 use crate::service::Service;
-use crate::site::ADMIN_PASSWORD;
+use crate::site::{ADMIN_PASSWORD, ROLES};
 
-/// A network on which floating IPs are allocated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExternalNetwork {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// Its first subnet.
-    pub subnet_id: String,
-}
-
-impl ExternalNetwork {
-    pub(crate) async fn create(admin: &Session, name: &str, cidr: &str) -> Result<Self, RestError> {
-        let network = json!({ "network": {
-            "name": name,
-            "router:external": true,
-            "provider:network_type": "flat",
-            // Each flat network needs one for itself.
-            "provider:physical_network": name,
-        } });
-        let id = create(admin, Service::Network, "/v2.0/networks", "network", network).await?;
-        let mut network = Self {
-            id,
-            name: name.to_owned(),
-            subnet_id: String::new(),
-        };
-        network.subnet_id = network.add_subnet(admin, &format!("{name}-v4"), cidr).await?;
-        Ok(network)
-    }
-
-    pub(crate) async fn add_subnet(
-        &self,
-        admin: &Session,
-        name: &str,
-        cidr: &str,
-    ) -> Result<String, RestError> {
-        let subnet = json!({ "subnet": {
-            "name": name, "network_id": self.id, "ip_version": 4, "cidr": cidr, "enable_dhcp": false,
-        } });
-        create(admin, Service::Network, "/v2.0/subnets", "subnet", subnet).await
+impl Cloud {
+    /// Makes a project of its own for a test: an ordinary user, a network with a subnet for IPv4 (`10.0.0.0/24`) and one for IPv6,
+    /// and a router to the external network. No test sees what another one has.
+    ///
+    /// The name must not be in use; [`Project::unique_name`] makes one.
+    ///
+    /// # Errors
+    ///
+    /// When a service refuses.
+    pub async fn project(&self, name: &str) -> Result<Project, CloudError> {
+        let password = name;
+        let project = json!({ "project": { "name": name, "domain_id": "default" } });
+        let project = self
+            .create(Service::Identity, "/projects", "project", project)
+            .await?;
+        let user = json!({ "user": { "name": name, "password": password, "domain_id": "default" } });
+        let user = self.create(Service::Identity, "/users", "user", user).await?;
+        for role in ["member"].into_iter().chain(ROLES) {
+            self.admin().grant(&project, &user, role).await?;
+        }
+        Project::furnish(self.clone(), name, password).await
     }
 }
 
@@ -305,17 +286,4 @@ impl Project {
             trustee_password: ADMIN_PASSWORD.to_owned(),
         })
     }
-}
-
-async fn create(
-    session: &Session,
-    service: Service,
-    path: &str,
-    kind: &str,
-    body: Value,
-) -> Result<String, RestError> {
-    session
-        .call(service, Method::POST, path, Some(body))
-        .await?
-        .id(kind)
 }

@@ -14,12 +14,11 @@ use serde_json::json;
 
 use crate::config::{self, ConfigError};
 use crate::deadline::{NotInTime, wait_for};
-use crate::install::system_program;
 use crate::installation::Installation;
-use crate::openstack::Workers;
+use crate::programs::system_program;
 use crate::rest::{Login, RestError, Session};
 use crate::service::Service;
-use crate::site::{ADMIN_PASSWORD, Directory, REGION, SERVICE_PASSWORD, Site};
+use crate::site::{ADMIN_PASSWORD, Directory, REGION, ROLES, SERVICE_PASSWORD, Site, Workers};
 use crate::{database, servers};
 
 /// For one step. The longest, Neutron's migrations, takes 20 s on a quiet machine.
@@ -27,9 +26,6 @@ const STEP: Duration = Duration::from_secs(600);
 
 /// The folders that a cloud takes over.
 pub(crate) const FOLDERS: [&str; 2] = ["mysql", "keys"];
-
-/// The roles that an ordinary user of load balancers has in addition to `member`.
-pub(crate) const ROLES: [&str; 2] = ["load-balancer_member", "creator"];
 
 /// Why the databases could not be prepared.
 #[derive(Debug, thiserror::Error)]

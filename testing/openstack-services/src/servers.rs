@@ -5,7 +5,7 @@ use std::process::Command;
 
 use bowline_base::server::{Process, ProcessError};
 
-use crate::install::{rabbitmq_server, system_program};
+use crate::programs::{rabbitmq_server, system_program};
 use crate::service::Service;
 use crate::site::Site;
 

@@ -23,6 +23,23 @@ pub(crate) const SERVICE_PASSWORD: &str = "bowline-service";
 /// User and password at the broker.
 pub(crate) const BROKER_USER: &str = "bowline";
 
+/// The name of the compute host. Neutron's mechanism driver `test` binds the ports of this host without an agent, and
+/// sets them ACTIVE (`neutron/tests/unit/plugins/ml2/drivers/mechanism_test.py`, in Neutron's own package).
+pub(crate) const COMPUTE_HOST: &str = "host-ovs-filter-active";
+
+/// The roles that an ordinary user of load balancers has in addition to `member`.
+pub(crate) const ROLES: [&str; 2] = ["load-balancer_member", "creator"];
+
+/// How Octavia's worker works.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Workers {
+    /// New load balancers become ACTIVE.
+    #[default]
+    Working,
+    /// New load balancers end in ERROR.
+    Failing,
+}
+
 /// How directories of clouds are called.
 const PREFIX: &str = "bowline-openstack-";
 

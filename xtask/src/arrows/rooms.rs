@@ -1,5 +1,5 @@
-//! The rooms inside of a provider: the same in every cloud, and who may look into which. And in every other crate that is shipped:
-//! no files that look into each other.
+//! The rooms inside of a provider: the same in every cloud, and who may look into which. And in every other crate: no files that
+//! look into each other.
 //!
 //! A room is a module; its files are its own. What counts is the text `crate::` or `super::` with what follows it: imports are
 //! written so. A module that names its parent's types does not make a circle. Tests are left out.
@@ -134,12 +134,19 @@ fn of_sources(sources: &BTreeMap<String, String>) -> Vec<String> {
     faults
 }
 
-/// What each source looks into.
+/// What each source looks into: a module that has others within it looks into each of them.
 fn looks(sources: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
     let looks = sources.iter();
-    looks
+    let mut looks: BTreeMap<&str, BTreeSet<&str>> = looks
         .map(|(module, text)| (module.as_str(), looked_into(module, text, sources)))
-        .collect()
+        .collect();
+    for module in sources.keys() {
+        let parent = module.rsplit_once("::").map(|(parent, _)| parent);
+        if let Some(inner) = parent.and_then(|it| looks.get_mut(it)) {
+            inner.insert(module);
+        }
+    }
+    looks
 }
 
 fn is_within(module: &str, room: &str) -> bool {
@@ -302,6 +309,17 @@ mod tests {
             ("nodes::flavors", "use super::servers::Server;"),
         ]);
         assert_eq!(found, ["a circle of files: nodes::labels, nodes::servers"]);
+    }
+
+    #[test]
+    fn a_room_looks_into_what_is_within_it() {
+        let found = of(&[
+            ("nodes", ""),
+            ("nodes::servers", "use crate::routes::Route;"),
+            ("routes", "use crate::nodes::Node;"),
+        ]);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[1], "a circle of files: nodes, nodes::servers, routes");
     }
 
     #[test]

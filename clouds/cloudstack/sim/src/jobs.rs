@@ -12,18 +12,15 @@ use crate::error::ApiError;
 use crate::model::Tag;
 use crate::operation::Operation;
 
-mod effects;
-mod work;
-
 /// All jobs, those that ended too, and what goes wrong with them.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    all: IndexMap<String, Job>,
+    pub(crate) all: IndexMap<String, Job>,
     /// Those without an end, in order of acceptance.
-    open: Vec<String>,
+    pub(crate) open: Vec<String>,
     /// When the last job of each network ends.
-    lanes: BTreeMap<String, Instant>,
-    faults: Vec<(JobFault, u64)>,
+    pub(crate) lanes: BTreeMap<String, Instant>,
+    pub(crate) faults: Vec<(JobFault, u64)>,
 }
 
 /// What a job is, when it is accepted.
@@ -116,14 +113,14 @@ pub(crate) struct Job {
     pub(crate) created: String,
     pub(crate) completed: Option<String>,
     /// When it begins: when those before it on its network are done.
-    begin: Instant,
-    has_begun: bool,
+    pub(crate) begin: Instant,
+    pub(crate) has_begun: bool,
     /// When it is carried out; never if absent.
-    due: Option<Instant>,
-    fault: Option<JobFault>,
-    end: Option<Result<Value, ApiError>>,
+    pub(crate) due: Option<Instant>,
+    pub(crate) fault: Option<JobFault>,
+    pub(crate) end: Option<Result<Value, ApiError>>,
     /// Polls that may still be told that it is under way.
-    patience: u32,
+    pub(crate) patience: u32,
 }
 
 impl Job {
@@ -196,7 +193,7 @@ impl Jobs {
 
     /// Whether a job goes on when its time has come: it is asked after, where that is needed, and waits for none before it that
     /// never ends.
-    fn goes_on(&self, job: &Job, behaviour: &Behaviour) -> bool {
+    pub(crate) fn goes_on(&self, job: &Job, behaviour: &Behaviour) -> bool {
         if behaviour.jobs_wait_for_polls && job.patience > 0 {
             return false;
         }
@@ -223,7 +220,7 @@ impl Jobs {
     }
 
     /// The fault that strikes a job, after all rules have counted it.
-    fn strike(&mut self, command: &str) -> Option<JobFault> {
+    pub(crate) fn strike(&mut self, command: &str) -> Option<JobFault> {
         let mut struck = None;
         for (fault, seen) in &mut self.faults {
             if fault.command.as_deref().is_some_and(|it| it != command) {

@@ -27,6 +27,7 @@ pub mod model;
 mod api;
 mod builder;
 mod by_hand;
+mod effects;
 mod error;
 mod jobs;
 mod operation;
@@ -40,6 +41,7 @@ mod specs;
 mod state;
 mod traffic;
 mod wire;
+mod work;
 
 pub use behaviour::{Behaviour, JobFault, JobFaultKind, ProtocolUpdates, Quota, RateLimit};
 pub use bowline_cloud_kit as kit;

@@ -203,6 +203,15 @@ pub(crate) fn policies<'a>(
     )
 }
 
+/// What the end of a job that creates a policy shows.
+pub(crate) fn created_policy(state: &State, rule: &str, policy: &str) -> Value {
+    let Some(found) = state.rules.get(rule) else {
+        return json!({});
+    };
+    let shown = found.policies.iter().filter(|known| known.id == policy);
+    json!({ "stickinesspolicies": policies(state, found, shown) })
+}
+
 pub(crate) fn firewall_rule(state: &State, rule: &FirewallRule) -> Value {
     let is_icmp = rule.protocol == "icmp";
     object(json!({

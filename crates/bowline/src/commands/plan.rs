@@ -7,8 +7,9 @@ use bowline_cloud_provider::{ClusterFacts, ServiceKey, ServiceList};
 use bowline_kube_io::Kube;
 use bowline_manager::cluster;
 use bowline_manager::controllers::ControllerName;
+use bowline_manager::doctor::tell_last_tries;
 use bowline_manager::doctor::{Manifests, put_in};
-use bowline_manager::plan::{PlanInput, plan_nothing, plan_services, tell_last_tries};
+use bowline_manager::plan::{PlanInput, plan_nothing, plan_services};
 
 use super::reading::{self, Reading};
 use super::terminal::Terminal;

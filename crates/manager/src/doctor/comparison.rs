@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{Service, ServiceKey};
+use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_kube_io::Kube;
 use jiff::Timestamp;
 
-use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, no_answer, timed};
+use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, events, no_answer, timed};
 use crate::plan::{PlanInput, plan_services};
 use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
 
@@ -129,6 +130,35 @@ fn judge(compared: &[(bool, Why)], of: usize) -> Check {
         false => AS_ASKED.warning(seen, remedy),
     };
     check.with(of_many(told.into_iter().map(|(_, why)| why), NAMED))
+}
+
+/// Adds to each plan what came of the manager's last try, where the cluster shows that it failed.
+pub async fn tell_last_tries(kube: &Kube, input: &PlanInput, reports: &mut [PlanReport]) {
+    let events = events(Some(kube), None).await;
+    let known = Known {
+        now: input.now,
+        classes: &input.services.classes,
+        nodes: None,
+        node_set: None,
+        load_balancer: None,
+        unserved: None,
+        events: &events,
+        endpoints: None,
+        routes: None,
+        services: &[],
+        is_unled: false,
+        restart: None,
+        lacks_permissions: false,
+        detour: None,
+    };
+    for report in reports {
+        let is_of = |it: &&Arc<Service>| ServiceKey::of(it).to_string() == report.object;
+        let service = input.services.services.iter().find(is_of);
+        let is_idle = report.is_idle();
+        let service =
+            service.filter(|it| known.classes.concern(it) && (!is_idle || facts::trouble(it).is_some()));
+        report.last_try = service.and_then(|service| why::last_try(service, &known));
+    }
 }
 
 #[cfg(test)]

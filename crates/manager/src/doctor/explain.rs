@@ -113,7 +113,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 let text = format!("the manager lacks permissions: {}", check.details.join("; "));
                 let next = why.next.clone();
                 why.first(
-                    Cause::new(check.topic.id, Outcome::Failed, text, check.remedy.clone()),
+                    Cause::found(check.topic.id, Outcome::Failed, text, check.remedy.clone()),
                     &next,
                 );
             }
@@ -122,7 +122,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 let is_of_go = leads.is_of_go() && check.topic.id == works.topic.id;
                 if check.outcome == Outcome::Failed || check.outcome == Outcome::Warning && is_of_go {
                     let (seen, remedy) = (check.seen.clone(), check.remedy.clone());
-                    let cause = Cause::new(check.topic.id, check.outcome, seen, remedy);
+                    let cause = Cause::found(check.topic.id, check.outcome, seen, remedy);
                     why.first(
                         cause,
                         "nothing that can be relied on, until one manager of Bowline leads",
@@ -170,7 +170,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
 
 fn unasked(outcome: Outcome, text: &str, remedy: impl Into<String>) -> Cause {
     let text = format!("the cloud is not asked: {text}");
-    Cause::new("cloud.provider", outcome, text, remedy)
+    Cause::found(cloud::LOGIN.id, outcome, text, remedy)
 }
 
 /// Nothing can be said of the object itself, because of what was found about the API server.

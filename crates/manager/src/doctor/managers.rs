@@ -69,7 +69,7 @@ pub(super) fn older_credentials(found: Option<&Found>) -> Option<Cause> {
     let managers = found.managers.as_deref().ok()?;
     let mut older = managers.iter().filter_map(|it| older(it, &found.said));
     let (text, remedy) = older.next()?;
-    Some(Cause::new(MANAGERS.id, Outcome::Warning, text, remedy))
+    Some(Cause::found(MANAGERS.id, Outcome::Warning, text, remedy))
 }
 
 /// What to do about such pods, as a sentence of its own.

@@ -171,7 +171,7 @@ fn cause(check: Check) -> Option<Cause> {
             "the API server refuses the manager's writes: {}",
             check.details.join("; ")
         );
-        Cause::new(ADMITTED.id, Outcome::Failed, text, check.remedy)
+        Cause::found(ADMITTED.id, Outcome::Failed, text, check.remedy)
     })
 }
 

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use super::{Cause, Why, addresses};
-use crate::doctor::TOPICS;
 
 /// What stands before the reason of the condition that tells of the last try.
 pub(super) const LAST_TRY: &str = "last-try.";
@@ -112,12 +111,9 @@ pub const CAUSES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Whether an id is one that programs can know.
+/// Whether an id is one that programs can know, and no check's of `doctor`.
 pub(super) fn is_listed(id: &str) -> bool {
-    id.starts_with(LAST_TRY)
-        || id.starts_with(EVENT)
-        || CAUSES.iter().any(|(known, _)| *known == id)
-        || TOPICS.iter().any(|topic| topic.id == id)
+    id.starts_with(LAST_TRY) || id.starts_with(EVENT) || CAUSES.iter().any(|(known, _)| *known == id)
 }
 
 impl Why {

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use crate::core::Core;
-use crate::kind::{KINDS, Kind};
+use crate::kind::Kind;
 use crate::request::Request;
 use crate::status::Status;
+use crate::strategy::KINDS;
 
 const VERBS: &[&str] = &[
     "create",

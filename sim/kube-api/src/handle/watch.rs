@@ -253,7 +253,7 @@ impl Watch {
                 let api_version = self.kind.api_version();
                 let mut object =
                     json!({"kind": self.kind.kind, "apiVersion": api_version, "metadata": metadata});
-                self.kind.strategy.finish(&mut object);
+                self.kind.strategy().finish(&mut object);
                 object
             }
             Form::Partial => {

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::{Answer, namespace_of, shaped};
 use crate::core::Core;
-use crate::kind::{Kind, Part};
+use crate::kind::Kind;
 use crate::patch::PatchType;
 use crate::path::text;
 use crate::registry::{Preconditions, Update, Written};
 use crate::request::Request;
 use crate::selector::Selector;
 use crate::status::{self, Status};
+use crate::strategy::Part;
 
 pub(super) fn answer(
     core: &Core,

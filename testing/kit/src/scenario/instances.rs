@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bowline_cloud_kit::journal::Mark;
 use bowline_cloud_provider::{
-    CloudProvider, FoundBy, Instance, InstanceAnswer, InstanceQuery, InstanceResult, LoadBalancerStatus,
-    Node, PowerState, Purpose,
+    FoundBy, Instance, InstanceAnswer, InstanceQuery, InstanceResult, LoadBalancerStatus, Node, PowerState,
+    Purpose,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -87,22 +87,6 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         self.ran(&[run], &entries, begun.elapsed());
         Ok(())
     }
-}
-
-/// What a provider has for the controllers.
-pub(super) fn offers(cloud: &dyn CloudProvider) -> Vec<&'static str> {
-    let parts = [
-        ("instances", cloud.instances().is_some()),
-        ("load balancers", cloud.load_balancer().is_some()),
-        ("routes", cloud.routes().is_some()),
-        ("cluster id", cloud.has_cluster_id()),
-    ];
-    let there = parts
-        .into_iter()
-        .filter(|(_, is_there)| *is_there)
-        .map(|(part, _)| part);
-    let work = cloud.background_work();
-    there.chain(work.iter().map(|work| work.name())).collect()
 }
 
 /// `NAME` or `NAME=PROVIDER-ID`

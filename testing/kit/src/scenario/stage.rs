@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_base::log::Log;
 use bowline_cloud_kit::{Double, Entry, FaultId};
-use bowline_cloud_provider::LoadBalancerStatus;
+use bowline_cloud_provider::{CloudProvider, LoadBalancerStatus};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ use super::fault::{time, word};
 use super::path::{Found, find, text};
 use super::text::{Step, steps};
 use super::update::Updates;
-use super::{Complaint, ScenarioCloud, Words, instances};
+use super::{Complaint, ScenarioCloud, Words};
 use crate::{Interruption, Outcome, Run, Services};
 
 pub(super) struct Stage<'a, C> {
@@ -328,7 +328,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
                 let text = self.log.as_ref().map(|(log, _)| log.text());
                 json!(text.map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()))
             }
-            "offers" => json!(self.cloud().provider().map(instances::offers)),
+            "offers" => json!(self.cloud().provider().map(offers)),
             "elapsed_ms" => json!(self.begun.elapsed().as_millis()),
             _ => return self.cloud().state(),
         };
@@ -520,4 +520,20 @@ fn addresses(status: &LoadBalancerStatus) -> Vec<String> {
     entries
         .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
         .collect()
+}
+
+/// What a provider has for the controllers.
+fn offers(cloud: &dyn CloudProvider) -> Vec<&'static str> {
+    let parts = [
+        ("instances", cloud.instances().is_some()),
+        ("load balancers", cloud.load_balancer().is_some()),
+        ("routes", cloud.routes().is_some()),
+        ("cluster id", cloud.has_cluster_id()),
+    ];
+    let there = parts
+        .into_iter()
+        .filter(|(_, is_there)| *is_there)
+        .map(|(part, _)| part);
+    let work = cloud.background_work();
+    there.chain(work.iter().map(|work| work.name())).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Answer, Call};
 use crate::error::ApiError;
@@ -194,13 +194,4 @@ fn check_for_router(method: &str, params: &[(String, String)], rule: u64) -> Res
         )));
     }
     Ok(())
-}
-
-/// What the end of a job shows.
-pub(crate) fn created(state: &crate::state::State, rule: &str, policy: &str) -> Value {
-    let Some(found) = state.rules.get(rule) else {
-        return json!({});
-    };
-    let shown = found.policies.iter().filter(|known| known.id == policy);
-    json!({ "stickinesspolicies": wire::policies(state, found, shown) })
 }

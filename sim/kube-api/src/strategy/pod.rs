@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, ListMerge, Strategy};
+use super::Strategy;
+use crate::kind::{DEFAULT, Kind, ListMerge};
 use crate::path;
 
 pub(super) const POD: Kind = Kind {
@@ -23,11 +24,10 @@ pub(super) const POD: Kind = Kind {
         ("status.conditions", ListMerge::ByKey("type")),
         ("status.podIPs", ListMerge::ByKey("ip")),
     ],
-    strategy: &Pod,
     ..DEFAULT
 };
 
-struct Pod;
+pub(super) struct Pod;
 
 impl Strategy for Pod {
     fn prepare_create(&self, object: &mut Value) {

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{DEFAULT, Kind, Part, Strategy};
+use super::{Part, Strategy};
+use crate::column::Column;
 use crate::field::FieldError;
+use crate::kind::{DEFAULT, Kind};
 use crate::names::{self, NameRule};
 use crate::path;
-use crate::table::Column;
 
 pub(super) const EVENT: Kind = Kind {
     kind: "Event",
@@ -16,7 +17,6 @@ pub(super) const EVENT: Kind = Kind {
     create_on_update: true,
     registry: "events",
     names: NameRule::PathSegment,
-    strategy: &Event,
     ..DEFAULT
 };
 
@@ -24,7 +24,7 @@ pub(super) const EVENT: Kind = Kind {
 const REASON_LIMIT: usize = 128;
 const MESSAGE_LIMIT: usize = 1024;
 
-struct Event;
+pub(super) struct Event;
 
 impl Strategy for Event {
     fn default(&self, object: &mut Value) {

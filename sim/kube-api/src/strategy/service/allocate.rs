@@ -13,10 +13,10 @@ use super::{
     validate,
 };
 use crate::field::FieldError;
-use crate::kind::Context;
 use crate::path::{at, list, list_mut, number, remove, set, text, texts};
 use crate::status::Status;
 use crate::store::key_of;
+use crate::strategy::Context;
 
 /// Service range of the cluster, a /16.
 const RANGE: [u8; 2] = [10, 96];

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, Part, Strategy};
+use super::{Part, Strategy};
+use crate::column::Column;
 use crate::field::FieldError;
+use crate::kind::{DEFAULT, Kind};
 use crate::path;
-use crate::table::Column;
 
 pub(super) const LEASE: Kind = Kind {
     group: "coordination.k8s.io",
@@ -15,11 +16,10 @@ pub(super) const LEASE: Kind = Kind {
     create_on_update: true,
     unconditional_update: false,
     registry: "leases",
-    strategy: &Lease,
     ..DEFAULT
 };
 
-struct Lease;
+pub(super) struct Lease;
 
 impl Strategy for Lease {
     fn default(&self, object: &mut Value) {

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, ListMerge, Strategy};
+use super::Strategy;
+use crate::column::Column;
+use crate::kind::{DEFAULT, Kind, ListMerge};
 use crate::path;
-use crate::table::Column;
 
 pub(super) struct Plain;
 
@@ -18,11 +19,10 @@ pub(super) const CONFIG_MAP: Kind = Kind {
     singular: "configmap",
     short_names: &["cm"],
     registry: "configmaps",
-    strategy: &ConfigMap,
     ..DEFAULT
 };
 
-struct ConfigMap;
+pub(super) struct ConfigMap;
 
 impl Strategy for ConfigMap {
     fn prepare_create(&self, _object: &mut Value) {}

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{DEFAULT, Kind, ListMerge, Part, Strategy};
+use super::{Part, Strategy};
+use crate::column::Column;
+use crate::kind::{DEFAULT, Kind, ListMerge};
 use crate::names::NameRule;
 use crate::path;
-use crate::table::Column;
 
 pub(super) const NAMESPACE: Kind = Kind {
     kind: "Namespace",
@@ -18,11 +19,10 @@ pub(super) const NAMESPACE: Kind = Kind {
     registry: "namespaces",
     names: NameRule::Label,
     merge: &[("status.conditions", ListMerge::ByKey("type"))],
-    strategy: &Namespace,
     ..DEFAULT
 };
 
-struct Namespace;
+pub(super) struct Namespace;
 
 impl Strategy for Namespace {
     fn default(&self, object: &mut Value) {

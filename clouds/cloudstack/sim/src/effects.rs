@@ -3,10 +3,9 @@
 use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 
-use super::{AclChange, Effect, RuleChange};
-use crate::api::stickiness;
 use crate::behaviour::ProtocolUpdates;
 use crate::error::ApiError;
+use crate::jobs::{AclChange, Effect, RuleChange};
 use crate::model::{AddressState, RuleState, Tag};
 use crate::state::State;
 use crate::wire;
@@ -282,7 +281,7 @@ impl State {
         others.for_each(|known| known.is_revoked = true);
         let network = found.network.clone();
         self.tell_router(&network);
-        Ok(stickiness::created(self, rule, policy))
+        Ok(wire::created_policy(self, rule, policy))
     }
 
     fn unstick(&mut self, rule: &str, policy: &str) -> Result<Value, ApiError> {

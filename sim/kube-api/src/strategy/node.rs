@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Change, DEFAULT, Kind, ListMerge, Part, Strategy};
+use super::{Change, Part, Strategy};
+use crate::column::Column;
 use crate::field::FieldError;
+use crate::kind::{DEFAULT, Kind, ListMerge};
 use crate::names;
 use crate::path;
-use crate::table::Column;
 
 pub(super) const NODE: Kind = Kind {
     kind: "Node",
@@ -24,7 +25,6 @@ pub(super) const NODE: Kind = Kind {
         ("status.addresses", ListMerge::ByKey("type")),
         ("status.conditions", ListMerge::ByKey("type")),
     ],
-    strategy: &Node,
     ..DEFAULT
 };
 
@@ -59,7 +59,7 @@ fn changed_provider_id(is_cleared: bool, minor: u32) -> FieldError {
     FieldError::invalid(field, Value::Null, detail)
 }
 
-struct Node;
+pub(super) struct Node;
 
 impl Strategy for Node {
     fn default(&self, object: &mut Value) {

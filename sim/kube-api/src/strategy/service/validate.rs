@@ -230,7 +230,7 @@ pub(super) fn cluster_ips(object: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// Whether `text` is an address range.
-pub(in crate::kind) fn is_cidr(text: &str) -> bool {
+pub(in crate::strategy) fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else {
         return false;
     };

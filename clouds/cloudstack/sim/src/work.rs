@@ -2,9 +2,9 @@
 
 use tokio::time::Instant;
 
-use super::{Job, Order};
 use crate::behaviour::JobFaultKind;
 use crate::error::ApiError;
+use crate::jobs::{Job, Order};
 use crate::state::State;
 
 /// The poll of this number is the first to tell that a job is done.

@@ -5,12 +5,13 @@ mod validate;
 
 use serde_json::{Value, json};
 
-use super::{Change, Context, DEFAULT, Kind, ListMerge, Part, Strategy};
+use super::{Change, Context, Part, Strategy};
+use crate::column::Column;
 use crate::field::FieldError;
+use crate::kind::{DEFAULT, Kind, ListMerge};
 use crate::names::NameRule;
 use crate::path::{at, copy, flag, list, list_mut, number, remove, set, text, texts};
 use crate::status::Status;
-use crate::table::Column;
 
 pub(super) use validate::is_cidr;
 
@@ -29,14 +30,13 @@ pub(super) const SERVICE: Kind = Kind {
         ("spec.ports", ListMerge::ByKey("port")),
         ("status.conditions", ListMerge::ByKey("type")),
     ],
-    strategy: &Service,
     ..DEFAULT
 };
 
 /// Seconds a client sticks to an endpoint by default (`DefaultClientIPServiceAffinitySeconds`).
 const AFFINITY_SECONDS: i64 = 10_800;
 
-struct Service;
+pub(super) struct Service;
 
 impl Strategy for Service {
     fn default(&self, object: &mut Value) {
