@@ -27,6 +27,7 @@ mod crashes;
 mod doctors;
 mod fuse;
 mod hanging;
+mod late;
 mod leadership;
 mod lifecycle;
 mod manuals;
@@ -118,8 +119,14 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
             a_write_that_hangs_holds_up_nobody_else,
         }
+        late (LoadBalancers) {
+            a_creation_that_comes_late_is_left_by_no_deletion,
+            a_creation_that_comes_late_is_left_by_no_new_process,
+            a_change_that_comes_late_undoes_no_newer_one,
+        }
         hanging (LoadBalancers) {
             a_deletion_does_not_wait_for_a_call_that_hangs,
+            a_deletion_does_not_wait_for_a_read_that_hangs,
         }
         hanging (LoadBalancers, BalancedNodes) {
             members_do_not_wait_for_a_call_of_another_port_that_hangs,
@@ -207,11 +214,15 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_survives_the_failure_of_any_write,
             a_creation_survives_any_trouble_with_kubernetes,
             a_deletion_survives_every_accident,
+            the_note_of_the_class_comes_back_wherever_the_process_dies,
         }
         crashes (LoadBalancers, ServiceParts) {
             a_change_survives_the_death_of_the_process_at_any_write_to_the_cloud,
             a_change_survives_the_loss_of_any_answer,
             a_change_survives_the_failure_of_any_write,
+        }
+        takeover (LoadBalancers) {
+            a_copied_manifest_touches_nothing_of_a_service_whose_publication_is_refused,
         }
         takeover () {
             a_restart_writes_nothing_and_says_nothing,

@@ -1,20 +1,25 @@
 //! Removes the balancer of a Service that is going, or that no longer asks for one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::{
     AddressNote, ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
+use tokio::time::Instant;
 
 use super::ServiceController;
 use super::causes::Causes;
 use super::failure::Failure;
 use super::outcome::Outcome;
-use super::state::{Progress, State};
+use super::state::{Progress, Session, State};
 use super::status::is_published;
 use crate::events;
+
+/// How long a call of the process before this one may take effect yet.
+const OF_ANOTHER: Duration = Duration::from_secs(20);
 
 const PROBE: &str = "failed to check if load balancer exists before cleanup";
 const DELETE: &str = "failed to delete load balancer";
@@ -116,6 +121,29 @@ impl ServiceController {
         }
     }
 
+    /// The process before this one may have begun to create something for a Service that goes and shows no address: a call that it made
+    /// is under way yet.
+    fn expect_late(&self, key: &ServiceKey, service: &Service) {
+        let is_inherited = facts::has_finalizer(service) && facts::published_addresses(service).is_empty();
+        self.tracked(key, |tracked| {
+            if is_inherited && !tracked.is_planned {
+                tracked.may_come_until(Instant::now() + OF_ANOTHER);
+            }
+        });
+    }
+
+    /// Begins to remove what the cloud has for a Service.
+    fn begin_removal(&self, service: &Arc<Service>, progress: Progress) -> Result<Session, Box<Outcome>> {
+        // The Nodes tell a provider which cluster this is, and so what is not its own.
+        let nodes = self.balanced_nodes().nodes;
+        let unwanted = ServiceFacts {
+            is_wanted: false,
+            ..self.facts(Arc::clone(service), &nodes)
+        };
+        let begun = Arc::clone(&self.provider.load_balancer).begin(unwanted);
+        begun.map_err(|refusal| Box::new(Outcome::Failed(Failure::refused(DELETE, &refusal), progress)))
+    }
+
     /// Gives what is to be published, and the Service as the writes of the drive left it.
     async fn drive_deletion(
         &self,
@@ -129,25 +157,20 @@ impl ServiceController {
             Ok(parked) => (parked.session, parked.progress),
             Err(mut progress) => {
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
-                // The Nodes tell a provider which cluster this is, and so what is not its own.
-                let nodes = self.balanced_nodes().nodes;
-                let unwanted = ServiceFacts {
-                    is_wanted: false,
-                    ..self.facts(Arc::clone(service), &nodes)
-                };
-                match Arc::clone(&self.provider.load_balancer).begin(unwanted) {
-                    Ok(session) => (session, progress),
-                    Err(refusal) => {
-                        return Err(Box::new(Outcome::Failed(
-                            Failure::refused(DELETE, &refusal),
-                            progress,
-                        )));
-                    }
-                }
+                self.expect_late(key, service);
+                (self.begin_removal(service, progress)?, progress)
             }
         };
         let before = Arc::clone(&session.facts().service);
         let outcome = match self.drive(key, &mut *session, &mut progress).await {
+            Ok(Driven::Settled(..))
+                if let Some(after) = self.tracked(key, |it| it.late())
+                    && !progress.has_written =>
+            {
+                // What comes of it after the last look would belong to nobody.
+                let reason = "a call that was given up may have its effect yet".to_owned();
+                Outcome::parked(reason, self.begin_removal(service, progress)?, progress, after)
+            }
             Ok(Driven::Settled(status, _)) => {
                 if progress.has_written {
                     self.wake_background();

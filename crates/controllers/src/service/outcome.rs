@@ -174,16 +174,16 @@ impl ServiceController {
         // They changed while it was under way. A pass that was told of labels may have come and gone meanwhile.
         let is_behind = settled.has_old_labels || !is_current && !self.node_changes.is_pending();
         let follows_nodes = self.provider.load_balancer.follows_nodes();
-        let rest = self.tracked(key, |tracked| {
+        let (rest, late) = self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
             if follows_nodes || !is_behind {
                 tracked.nodes = Some(settled.identities);
             }
             tracked.settled();
-            tracked.removal.rest()
+            (tracked.removal.rest(), tracked.late())
         });
         self.queue.forget(&queued);
-        if let Some(after) = settled.again.into_iter().chain(rest).min() {
+        if let Some(after) = settled.again.into_iter().chain(rest).chain(late).min() {
             self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
             self.queue.add_after(queued, after);
         }

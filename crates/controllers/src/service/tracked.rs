@@ -5,12 +5,13 @@
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{AddressLoss, KubeWrite, Service, ServiceClasses, facts};
 use bowline_plan::Refusal;
+use bowline_transport::patience::shortest;
 use tokio::time::Instant;
 
 use super::causes::Causes;
@@ -62,8 +63,10 @@ pub(super) struct Tracked {
     pub(super) tried: Option<NodeIdentities>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
-    /// The steps of which a call was given up the last time, because something newer waited.
-    given_up: BTreeSet<String>,
+    /// Until when a call may take effect that nobody waits for any more; see [`late`](Self::late).
+    late: Option<Instant>,
+    /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
+    given_up: BTreeMap<String, u32>,
     /// What was said in events.
     pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
@@ -75,6 +78,9 @@ pub(super) struct Tracked {
     /// What this process wrote on it, and others change back.
     pub(super) fights: Fights,
 }
+
+/// How long to wait at least and at most before a look for what comes late.
+const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
 /// How long the removal of an earlier Service's balancer may hold up the one that has its name now.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(60);
@@ -138,19 +144,36 @@ impl Tracked {
         self.causes = self.causes.and(causes);
     }
 
-    /// Whether something newer waits than what is being done, and a call that hangs is given up for it. Twice in a row a step is not cut
-    /// short: a cloud that is that slow would never get it done. Unless it is `in_vain`, as for a Service that goes.
-    pub(super) fn is_impatient(&self, step: &str, in_vain: bool) -> bool {
-        self.causes.has(Causes::CHANGED.and(Causes::NODES)) && (in_vain || !self.given_up.contains(step))
+    /// Whether something newer waits than what is being done, and a call that hangs is given up for it. Then this is how much time the call
+    /// has in any case: twice as much each time that it was given up, so that also a cloud that is that slow gets it done. Unless it is
+    /// `in_vain`, as for a Service that goes.
+    pub(super) fn is_impatient(&self, label: &str, in_vain: bool) -> Option<Duration> {
+        let given_up = self.given_up.get(label).copied().filter(|_| !in_vain);
+        let waits = self.causes.has(Causes::CHANGED.and(Causes::NODES));
+        waits.then(|| shortest(given_up.unwrap_or_default()))
     }
 
-    /// A step has ended.
-    pub(super) fn made(&mut self, step: &str, gave_up: bool) {
+    /// A step or a look has ended.
+    pub(super) fn made(&mut self, label: &str, gave_up: bool) {
         if gave_up {
-            self.given_up.insert(step.to_owned());
+            *self.given_up.entry(label.to_owned()).or_default() += 1;
         } else {
-            self.given_up.remove(step);
+            self.given_up.remove(label);
         }
+    }
+
+    /// A call to the cloud that nobody waits for any more may take effect until then.
+    pub(super) fn may_come_until(&mut self, late: Instant) {
+        self.late = self.late.max(Some(late));
+    }
+
+    /// After which time to look for what comes late of a call that nobody waits for any more: it was given up for something newer, or made
+    /// by the process before this one. It may undo what is newer, or be left behind where nobody looks. `None`: nothing comes any more.
+    pub(super) fn late(&self) -> Option<Duration> {
+        let left = self.late?.checked_duration_since(Instant::now())?;
+        let (shortest, longest) = LOOKS;
+        // The last look is after the end.
+        (!left.is_zero()).then(|| (left / 2).clamp(shortest, longest))
     }
 
     /// A node sync waits for the next sync of this Service.
@@ -269,7 +292,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
-        self.given_up = BTreeSet::new();
+        self.given_up = BTreeMap::new();
         FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
 
@@ -278,7 +301,8 @@ impl Tracked {
         self.served();
         self.leave_node_syncs();
         self.state = State::Resting;
-        self.given_up = BTreeSet::new();
+        self.given_up = BTreeMap::new();
+        self.late = None;
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();
