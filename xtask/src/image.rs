@@ -80,10 +80,16 @@ impl Arch {
         }
     }
 
-    /// What its linker is told, besides what both are. For x86-64 that is LLD (rustc 1.90), which keeps equal functions once.
+    /// What the compiler and its linker are told, besides what both are. For x86-64 that is LLD (rustc 1.90), which keeps
+    /// equal functions once. GNU's linker would put the constants among what can be run, were it told of an order of the
+    /// functions.
     fn link_flags(self) -> &'static str {
         match self {
-            Self::Amd64 => " -C link-arg=-Wl,--icf=all",
+            Self::Amd64 => {
+                " -C link-arg=-Wl,--icf=all \
+                 -C symbol-mangling-version=v0 -C link-arg=-Wl,-T,xtask/src/image/order-of-functions.ld \
+                 -C link-arg=-Wl,-z,max-page-size=65536"
+            }
             Self::Arm64 => "",
         }
     }
@@ -287,6 +293,60 @@ mod tests {
             assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "content", "{name}");
             assert!(fs::read_link(root.join(name)).unwrap().is_relative(), "{name}");
         }
+    }
+
+    /// Length and name, one after the other, as in `15bowline_manager6doctor`.
+    fn words(mut pattern: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        while let Some(digits) = pattern.find(|it: char| !it.is_ascii_digit()).filter(|it| *it > 0) {
+            let (length, rest) = pattern.split_at(digits);
+            let (word, rest) = rest.split_at(length.parse().unwrap());
+            words.push(word);
+            pattern = rest;
+        }
+        words
+    }
+
+    fn source_of(root: &Path, words: &[&str]) -> PathBuf {
+        let name = words[0].trim_start_matches("bowline_").replace('_', "-");
+        let (cloud, client) = name
+            .split_once("-client")
+            .map_or((&*name, false), |it| (it.0, true));
+        let places = [
+            root.join("crates").join(&name),
+            root.join("clouds")
+                .join(cloud)
+                .join(if client { "client" } else { "provider" }),
+        ];
+        let place = places
+            .into_iter()
+            .find(|it| it.exists())
+            .expect("a crate of that name");
+        words[1..]
+            .iter()
+            .fold(place.join("src"), |path, word| path.join(word))
+    }
+
+    #[test]
+    fn the_order_of_functions_names_modules_that_exist() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let script = fs::read_to_string(root.join("xtask/src/image/order-of-functions.ld")).unwrap();
+        let ours = script.split_whitespace().filter_map(|it| {
+            let name = it.trim_start_matches("*(").strip_prefix(".text.*")?;
+            let name = name.split(['*', '[', ')']).next()?;
+            name.contains("bowline").then_some(name)
+        });
+        let mut count = 0;
+        for name in ours {
+            let path = source_of(root, &words(name));
+            assert!(
+                path.exists() || path.with_extension("rs").exists(),
+                "{name}: no {}",
+                path.display()
+            );
+            count += 1;
+        }
+        assert!(count > 20, "{count}");
     }
 
     #[test]

@@ -25,9 +25,25 @@ pub fn as_shown<T: DeserializeOwned>(
     request: &impl Serialize,
     depth: usize,
 ) -> Option<T> {
-    let mut shown = serde_json::to_value(before).ok()?;
-    lay_over(&mut shown, serde_json::to_value(request).ok()?, depth);
-    serde_json::from_value(shown).ok()
+    let mut shown = read_as(before).ok()?;
+    lay_over(&mut shown, read_as(request).ok()?, depth);
+    read_as(&shown).ok()
+}
+
+/// What is read of an object as another type, by way of its text. The other way would be another copy of the readers and
+/// writers of all types in the program, for trees of values instead of texts.
+///
+/// # Errors
+///
+/// It is no such object; the text says why.
+pub fn read_as<T: DeserializeOwned>(object: &impl Serialize) -> Result<T, String> {
+    let read = serde_json::to_vec(object).and_then(|text| serde_json::from_slice(&text));
+    read.map_err(|error| {
+        let said = error.to_string();
+        // Nobody has seen the text whose line and column that are.
+        let end = said.rfind(" at line ").unwrap_or(said.len());
+        said[..end].to_owned()
+    })
 }
 
 fn lay_over(shown: &mut Value, request: Value, depth: usize) {
@@ -87,5 +103,11 @@ mod tests {
             Some(thing(Some(3), &[]))
         );
         assert_eq!(as_shown::<Thing>(&filled_in, &json!({}), 1), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_names_no_line_of_a_text_that_nobody_saw() {
+        let error = read_as::<Vec<u8>>(&json!([1, "x"])).unwrap_err();
+        assert_eq!(error, "invalid type: string \"x\", expected u8");
     }
 }

@@ -20,7 +20,6 @@ use crate::exchange::segment;
 pub(crate) mod credentials;
 mod forms;
 mod kubeconfig;
-mod names;
 mod plugin;
 mod sockets;
 

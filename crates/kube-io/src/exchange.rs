@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::NodeName;
-use bowline_transport::{BoxError, GateClosed, cause, with_causes};
+use bowline_transport::{BoxError, Fence, GateClosed, cause, with_causes};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
@@ -18,7 +18,6 @@ use crate::client::{Answer, Body, Kube, TIMEOUT, carry};
 use crate::clock::Clock;
 use crate::connect::credentials::{Credentials, Presented};
 use crate::error::{self, KubeError};
-use crate::fence::Fence;
 use crate::metrics::Measured;
 use crate::rank::Rank;
 use crate::rbac::Asked;

@@ -22,7 +22,6 @@ mod drain;
 mod error;
 mod events;
 mod exchange;
-mod fence;
 mod intern;
 mod lease;
 mod metrics;

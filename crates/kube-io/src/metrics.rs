@@ -222,6 +222,7 @@ mod tests {
         drop(measured);
         drop(metrics.begin("GET", &host, 0, Duration::ZERO));
         metrics.connected(false);
+        metrics.looked_up("api.example.com", Duration::from_millis(300));
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
@@ -230,6 +231,8 @@ mod tests {
             r#"rest_client_request_duration_seconds_count{verb="PATCH",host="10.0.0.1:443"} 1"#,
             r#"rest_client_rate_limiter_duration_seconds_count{verb="GET",host="10.0.0.1:443"} 1"#,
             r#"rest_client_request_size_bytes_bucket{le="256.0",verb="PATCH",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_dns_resolution_duration_seconds_bucket{le="0.25",host="api.example.com"} 0"#,
+            r#"rest_client_dns_resolution_duration_seconds_bucket{le="0.5",host="api.example.com"} 1"#,
             r#"rest_client_transport_cache_entries 1"#,
             r#"rest_client_transport_cert_rotation_gc_calls_total 0"#,
             r#"rest_client_exec_plugin_ttl_seconds{} inf"#,
@@ -242,6 +245,7 @@ mod tests {
                 "{line} is missing in\n{text}"
             );
         }
+        assert!(!text.contains(r#"le="60.0",host="api"#), "their longest is 30 s");
         // What a plugin does is not told, and nothing is said instead.
         metrics.connected(true);
         let mut text = String::new();

@@ -117,10 +117,10 @@ struct WireCondition<'a> {
 
 /// The conditions that are ours, as far as they are there and can be read.
 fn ours(conditions: &RawValue) -> Option<Vec<Condition>> {
-    let conditions: Vec<&RawValue> = serde_json::from_str(conditions.get()).ok()?;
+    let conditions: Vec<&RawValue> = serde_json::from_slice(conditions.get().as_bytes()).ok()?;
     let read = conditions
         .iter()
-        .filter_map(|condition| serde_json::from_str::<WireCondition<'_>>(condition.get()).ok());
+        .filter_map(|condition| serde_json::from_slice::<WireCondition<'_>>(condition.get().as_bytes()).ok());
     let ours = read.filter(|it| OURS.contains(&&*it.kind)).map(|it| Condition {
         type_: it.kind.into_owned(),
         status: it.status,

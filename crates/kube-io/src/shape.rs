@@ -101,5 +101,5 @@ where
     T: DeserializeOwned + Default,
 {
     let text = <&RawValue>::deserialize(deserializer)?.get();
-    Ok(serde_json::from_str(text).unwrap_or_default())
+    Ok(serde_json::from_slice(text.as_bytes()).unwrap_or_default())
 }

@@ -396,7 +396,9 @@ impl Kube {
     async fn read_list<T: DeserializeOwned>(&self, path: String) -> Result<Vec<T>, KubeError> {
         let answer = self.exchange(Call::get(path)).await?;
         let List { items } = read(&answer)?;
-        let understood = items.iter().map(|item| serde_json::from_str(item.get()));
+        let understood = items
+            .iter()
+            .map(|item| serde_json::from_slice(item.get().as_bytes()));
         Ok(understood.filter_map(Result::ok).collect())
     }
 }

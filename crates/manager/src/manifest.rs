@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_provider::effects::read_as;
 use bowline_cloud_provider::k8s::{IntOrString, ObjectMeta};
 use bowline_cloud_provider::{Service, ServiceKey};
 use serde_json::{Value, json};
@@ -47,8 +48,7 @@ pub(crate) fn services(
         let live = known.iter().find(|it| ServiceKey::of(it) == key);
         let takes_node_ports = object["spec"]["allocateLoadBalancerNodePorts"] != false;
         object["status"] = Value::Null; // it says what was, perhaps elsewhere
-        let mut service =
-            serde_json::from_value(object).map_err(|error| format!("Service {key}: {error}"))?;
+        let mut service = read_as(&object).map_err(|error| format!("Service {key}: {error}"))?;
         fill_in(
             &mut service,
             live.map(|live| &**live),

@@ -2,7 +2,7 @@
 //!
 //! Both meet the same world outside, must read it alike and go out under the same conditions. So here, once for both, is
 //!
-//! - whether a request may begin: the [`Gate`], asked last; how fast and how many side by side: [`Bucket`] and [`Places`];
+//! - whether a request may begin: the [`Gate`], asked last, by the [`Fenced`] body too; how fast and how many side by side: [`Bucket`] and [`Places`];
 //!   when something that failed is tried again: [`Backoff`]; and when a call that hangs is given up: [`patience`];
 //! - how files are read that may hold secrets: [`yaml`] and [`pem`] say what is wrong and where, as [`Malformed`], which
 //!   cannot hold any part of a file; [`CredentialsFile`] follows files that are replaced while the program runs;
@@ -22,9 +22,11 @@ mod credentials;
 mod dates;
 mod delay;
 mod expiry;
+mod fence;
 mod gate;
 mod lines;
 mod malformed;
+mod names;
 mod pace;
 pub mod patience;
 pub mod pem;
@@ -44,12 +46,14 @@ pub use credentials::{CredentialsError, CredentialsFile};
 pub use dates::Dates;
 pub use delay::stated_delay;
 pub use expiry::{end_of_certificate, end_of_token};
+pub use fence::{Fence, Fenced};
 pub use gate::{Gate, GateClosed, OpenGate};
 pub use lines::Lines;
 pub use malformed::{Malformed, glimpse, is_path, is_word, meant, shown_name};
+pub use names::{Names, OnLookup};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
-pub use sockets::{pool, tcp, tcp_by};
+pub use sockets::{Pool, pool, send, tcp};
 pub use stream::{Io, Stream};
 pub use trusted::{Authorities, client_tls};
 

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::Request;
 use http_body::Body;
-use hyper_util::client::legacy::Client;
+use http_body_util::Full;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::GaiResolver;
+use hyper_util::client::legacy::{Client, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::connector::{Connector, Sockets};
+use crate::fence::Fenced;
+use crate::names::{Names, OnLookup};
 
 /// A peer that has died without a word is found out within 45 s: by probes on a connection on which nothing happens, at
 /// the latest after 15 + 3 x 5 s, and otherwise when nothing that was sent is acknowledged for 30 s.
@@ -27,13 +32,11 @@ const IDLE: Duration = Duration::from_secs(90);
 const READ_BUFFER: usize = 16 * 1024;
 
 /// Makes sockets; several addresses of a host share `limit`, so that a dead one does not use it up.
-pub fn tcp(limit: Duration) -> HttpConnector {
-    tcp_by(GaiResolver::new(), limit)
-}
-
-/// The same, with names looked up by this resolver.
-pub fn tcp_by<R>(resolver: R, limit: Duration) -> HttpConnector<R> {
-    let mut tcp = HttpConnector::new_with_resolver(resolver);
+pub fn tcp(limit: Duration, on_lookup: Option<OnLookup>) -> HttpConnector<Names> {
+    let mut tcp = HttpConnector::new_with_resolver(Names {
+        resolver: GaiResolver::new(),
+        on_lookup,
+    });
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(limit));
@@ -62,6 +65,15 @@ where
         .build(connector)
 }
 
+/// The pool that both stacks have outside of tests.
+pub type Pool = Client<Connector<HttpConnector<Names>>, Fenced<Full<Bytes>>>;
+
+/// Sends a request. Its use is that it is not generic: so the client's code for these types is compiled with this crate,
+/// and the crates above find it there instead of having a copy each.
+pub fn send(pool: &Pool, request: Request<Fenced<Full<Bytes>>>) -> ResponseFuture {
+    pool.request(request)
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use tower::Service as _;
@@ -74,7 +86,10 @@ mod tests {
     async fn a_peer_that_has_died_without_a_word_is_found_out_by_the_kernel_within_45_s() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let target = format!("http://{}", listener.local_addr().unwrap());
-        let io = tcp(10 * SECOND).call(target.parse().unwrap()).await.unwrap();
+        let io = tcp(10 * SECOND, None)
+            .call(target.parse().unwrap())
+            .await
+            .unwrap();
         let stream = io.into_inner();
         let socket = socket2::SockRef::from(&stream);
         assert!(socket.keepalive().unwrap());

@@ -148,7 +148,7 @@ impl Caller {
             Err(reason) => return Err(ApiError::of_call(response.unusable(reason), sent)),
         };
         // A good status is not yet a good answer.
-        if let Ok(members) = serde_json::from_str::<Members>(payload.get())
+        if let Ok(members) = serde_json::from_slice::<Members>(payload.get().as_bytes())
             && members.errorcode.is_some_and(|code| code != 0)
         {
             return Err(ApiError::of_answer(members, &response, sent));
@@ -262,7 +262,8 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        serde_json::from_str(self.payload.get()).map_err(|error| self.unreadable(error.to_string()))
+        serde_json::from_slice(self.payload.get().as_bytes())
+            .map_err(|error| self.unreadable(error.to_string()))
     }
 
     pub(crate) fn unreadable(&self, reason: String) -> ApiError {

@@ -104,7 +104,7 @@ impl ApiError {
         let status = failure.status;
         let members = crate::envelope::open(&failure.body)
             .ok()
-            .and_then(|payload| serde_json::from_str::<Members>(payload.get()).ok())
+            .and_then(|payload| serde_json::from_slice::<Members>(payload.get().as_bytes()).ok())
             .filter(|members| members.errorcode.is_some() || members.errortext.is_some());
         let Some(members) = members else {
             return Self::bare(class(status.as_u16(), failure.retry_after), http);

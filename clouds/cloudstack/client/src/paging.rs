@@ -97,12 +97,14 @@ pub(crate) struct Listing<T> {
 /// It is no list; the text says why.
 pub(crate) fn page<T: Listed>(payload: &RawValue) -> Result<Page<T>, String> {
     let members: BTreeMap<String, &RawValue> =
-        serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
+        serde_json::from_slice(payload.get().as_bytes()).map_err(|error| error.to_string())?;
     if !members.is_empty() && !["count", T::KEY].iter().any(|key| members.contains_key(*key)) {
         return Err(format!("no member `{}`", T::KEY));
     }
     let items: Option<Vec<T>> = match members.get(T::KEY) {
-        Some(list) => serde_json::from_str(list.get()).map_err(|error| format!("{}: {error}", T::KEY))?,
+        Some(list) => {
+            serde_json::from_slice(list.get().as_bytes()).map_err(|error| format!("{}: {error}", T::KEY))?
+        }
         None => None,
     };
     let items = items.unwrap_or_default();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_transport::{
-    Connector, Gate, GateClosed, Lines, ProxyError, ProxyRules, Way, cause, client_tls, pool, roots, tcp,
-    turned_away,
+    Connector, Fenced, Gate, GateClosed, Lines, Names, ProxyError, ProxyRules, Way, cause, client_tls, pool,
+    roots, send, tcp, turned_away,
 };
 use bytes::Bytes;
 use http::StatusCode;
@@ -87,7 +87,7 @@ pub enum TransportSetupError {
 /// The transport over TCP and TLS, before the first connection.
 #[derive(Clone)]
 pub(super) struct Sockets {
-    connector: Connector<HttpConnector>,
+    connector: Connector<HttpConnector<Names>>,
     proxies: Arc<ProxyRules>,
 }
 
@@ -116,7 +116,7 @@ impl Sockets {
             limit: options.connect_timeout,
         };
         Ok(Self {
-            connector: Connector::new(tcp(options.connect_timeout), way),
+            connector: Connector::new(tcp(options.connect_timeout, None), way),
             proxies,
         })
     }
@@ -142,7 +142,7 @@ impl Sockets {
                 request.headers_mut().insert(PROXY_AUTHORIZATION, auth);
             }
             let (proxies, target) = (Arc::clone(&proxies), request.uri().clone());
-            let exchange = client.request(request);
+            let exchange = send(&client, Fenced::request(request));
             async move {
                 let answer = exchange.await.map_err(classify)?;
                 // The cloud was not reached, so this is no answer of it.

@@ -4,21 +4,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_transport::{Authorities, Connector, Sockets, Way, pool, roots, tcp_by};
+use bowline_transport::{Authorities, Connector, Fenced, Sockets, Way, pool, roots, tcp};
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use http::uri::PathAndQuery;
 use http::{Request, Uri};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::dns::GaiResolver;
 use rustls::pki_types::ServerName;
 use tokio::sync::Semaphore;
 use tower::{Service, ServiceExt as _};
 
 use super::credentials::Keys;
-use super::names::Measured;
 use super::{ConnectError, Reach};
 use crate::client::{Body, Carrier, Kube, KubeOptions, answer, carrier};
-use crate::fence::Fenced;
 use crate::rank::Pool;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
@@ -55,11 +52,9 @@ pub(super) fn connect(
         .map_or("", |authority| authority.as_str())
         .to_owned();
     let reach = Arc::new(reach);
-    let names = Measured {
-        resolver: GaiResolver::new(),
-        metrics: options.metrics.clone(),
-    };
-    let sockets = tcp_by(names, CONNECT_TIMEOUT);
+    let metrics = options.metrics.clone();
+    let on_lookup = Arc::new(move |host: &str, took| metrics.looked_up(host, took));
+    let sockets = tcp(CONNECT_TIMEOUT, Some(on_lookup));
     let own = layered(&reach, Whose::Own, sockets.clone())?;
     // Pools of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
     // together.

@@ -40,7 +40,7 @@ impl DeletionNote {
 
     /// Reads an annotation; `None` if it is none of ours.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let note: Self = serde_json::from_str(text).ok()?;
+        let note: Self = serde_json::from_slice(text.as_bytes()).ok()?;
         (note.deleted.len() <= MOST_TIMES).then_some(note)
     }
 

@@ -5,6 +5,7 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::effects::read_as;
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloud_provider::{
     AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, LoadBalancer, Node, Service, ServiceClasses,
@@ -471,7 +472,7 @@ pub(super) fn stand_in() -> Option<Arc<Service>> {
             "ports": [{ "name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP" }],
         },
     });
-    serde_json::from_value(service).ok().map(Arc::new)
+    read_as(&service).ok().map(Arc::new)
 }
 
 #[cfg(test)]

@@ -201,9 +201,8 @@ impl Authorities {
 
     fn headers(&self, published: &BTreeMap<String, String>) -> Result<FrontProxyHeaders, String> {
         let list = |key: &str| match published.get(key) {
-            Some(text) if !text.is_empty() => {
-                serde_json::from_str::<Vec<String>>(text).map_err(|error| format!("{key}: {error}"))
-            }
+            Some(text) if !text.is_empty() => serde_json::from_slice::<Vec<String>>(text.as_bytes())
+                .map_err(|error| format!("{key}: {error}")),
             _ => Ok(Vec::new()),
         };
         Ok(FrontProxyHeaders {

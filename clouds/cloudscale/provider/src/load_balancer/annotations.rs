@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn unknown_fields(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (spec, known) in [(&VIP_ADDRESSES, VIP_FIELDS), (&MONITOR_HTTP, HTTP_FIELDS)] {
-            let objects = match serde_json::from_str(self.text(spec)) {
+            let objects = match serde_json::from_slice(self.text(spec).as_bytes()) {
                 Ok(Value::Array(items)) => items,
                 Ok(value) => vec![value],
                 Err(_) => Vec::new(),
@@ -203,7 +203,7 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<String>, serde_json::Error> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    Ok(serde_json::from_str::<Option<Vec<String>>>(text)?.unwrap_or_default())
+    Ok(serde_json::from_slice::<Option<Vec<String>>>(text.as_bytes())?.unwrap_or_default())
 }
 
 /// A JSON object; a list is none, though the library would take its items for the fields in their order.
@@ -220,7 +220,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Fields<T> {
 
 /// A JSON value whose object keys are taken in any letter case. `null` is no value.
 fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-    let value: Value = serde_json::from_str(text)?;
+    let value: Value = serde_json::from_slice(text.as_bytes())?;
     serde_json::from_value(lower_keys(value))
 }
 

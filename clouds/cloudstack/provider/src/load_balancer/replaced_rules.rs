@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::Service;
+use bowline_cloud_provider::effects::read_as;
 
 use crate::load_balancer::annotations::{REPLACED_RULES, text};
 use crate::load_balancer::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
@@ -71,8 +72,8 @@ impl ReplacedRules {
     /// What is written on a Service. What cannot be read was not written by us.
     pub(crate) fn on(service: &Service) -> Self {
         let written: Vec<serde_json::Value> =
-            serde_json::from_str(text(service, &REPLACED_RULES)).unwrap_or_default();
-        let rules = written.into_iter().map(serde_json::from_value);
+            serde_json::from_slice(text(service, &REPLACED_RULES).as_bytes()).unwrap_or_default();
+        let rules = written.iter().map(read_as);
         rules.filter_map(Result::ok).collect()
     }
 

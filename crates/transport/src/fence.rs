@@ -4,29 +4,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bowline_transport::Gate;
 use http::Request;
 use http_body::{Body, Frame, SizeHint};
-use tower::BoxError;
+
+use crate::{BoxError, Gate};
 
 /// The gate of a write, on the request's way through the layers of the client.
 #[derive(Clone)]
-pub(crate) struct Fence(pub(crate) Arc<dyn Gate>);
+pub struct Fence(pub Arc<dyn Gate>);
 
-/// A body that asks the gate before it gives its first byte.
+/// A body that asks the gate of its request, if that carries one, before it gives its first byte.
 ///
 /// The gate is asked before a write is handed over; but then a connection may have to be made, which takes as long as
-/// it takes. An HTTP/1.1 connection, and the client makes no other, puts the head of a request into its buffer, asks
-/// for the body, and only then writes to the socket. So whoever refuses here has sent nothing, and the connection is
-/// dropped. Every write of this client has a body.
-pub(crate) struct Fenced<B> {
+/// it takes. An HTTP/1.1 connection, and the client of the API server makes no other, puts the head of a request into its
+/// buffer, asks for the body, and only then writes to the socket. So whoever refuses here has sent nothing, and the
+/// connection is dropped. Every write of that client has a body. The clouds' gate is asked by the connection itself
+/// ([`Connector::gated`](crate::Connector::gated)); their bodies are of this type because each type of body is another
+/// copy of the client in the program.
+pub struct Fenced<B> {
     body: B,
     gate: Option<Arc<dyn Gate>>,
 }
 
 impl<B> Fenced<B> {
     /// The request with its body behind the gate that it carries, if it carries one.
-    pub(crate) fn request(mut request: Request<B>) -> Request<Self> {
+    pub fn request(mut request: Request<B>) -> Request<Self> {
         let gate = request.extensions_mut().remove::<Fence>().map(|fence| fence.0);
         request.map(|body| Self { body, gate })
     }
