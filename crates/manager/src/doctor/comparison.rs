@@ -6,9 +6,10 @@ use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Service, ServiceKey};
 use jiff::Timestamp;
 
+use super::services::of_one;
 use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, no_answer, timed};
 use crate::plan::{PlanInput, plan_services};
-use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
+use crate::why::{Known, Unserved, Why, is_troubled, of_many};
 
 pub(super) static AS_ASKED: Topic = Topic::new(
     Category::Services,
@@ -94,7 +95,7 @@ pub(super) fn check(
             endpoints: behind.get(name),
             ..*known
         };
-        Some((plan.is_idle(), why::of_service(service, Some(plan), &known)))
+        Some((plan.is_idle(), of_one(service, Some(plan), &known)))
     });
     judge(&compared.collect::<Vec<_>>(), well.len())
 }
