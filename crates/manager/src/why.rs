@@ -30,6 +30,7 @@ use causes::EVENT;
 use failure::Failure;
 use many::Loss;
 pub(crate) use many::{of_many, some_of};
+pub(crate) use node::without_node;
 pub use node::{Shown, of_answer, of_node};
 use remedies::of_text;
 pub(crate) use remedies::remedy_of_error;

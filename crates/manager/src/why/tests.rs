@@ -664,6 +664,28 @@ fn where_no_instance_is_seen_the_frozen_deletion_is_named_and_nobody_is_told_to_
 }
 
 #[test]
+fn a_server_without_its_node_is_named() {
+    let Ok(InstanceAnswer::Present(one)) = present(PowerState::On) else {
+        panic!("it is there");
+    };
+    let cause = without_node(&one);
+    assert!(cause.text.contains("an instance of this name: "), "{cause:?}");
+    assert!(cause.remedy.contains("systemctl restart kubelet"), "{cause:?}");
+}
+
+#[test]
+fn a_deletion_that_waits_for_its_note_is_not_said_to_come_by_itself() {
+    let gone = Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+    let mut why = of_node(&silent(), &Shown::of(Some(&gone)), &known(&nodes(), &[]));
+    assert!(
+        why.causes[0].remedy.contains("nobody has to do anything"),
+        "{why:?}"
+    );
+    why.hold_deletion();
+    assert!(why.causes[0].remedy.contains("the first cause"), "{why:?}");
+}
+
+#[test]
 fn a_removal_that_the_cloud_denies_is_not_for_the_owner_of_the_service() {
     let mut going = in_trouble("denied", "403 to the deletion of load balancer web");
     going.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
