@@ -142,30 +142,43 @@ impl AddressBefore {
             .and_then(Self::of)
     }
 
+    /// What the message says: `was ADDRESSES until TIME: WHY. DNS and firewalls ...`. What follows is for people.
     fn of(condition: &Condition) -> Option<Self> {
         let rest = condition.message.strip_prefix(WAS)?;
         let (addresses, rest) = rest.split_once(UNTIL)?;
         let (_, why) = rest.split_once(": ")?;
-        let why = why.strip_suffix(FOLLOW).unwrap_or(why);
+        let why = why.split_once(FOLLOW).map_or(why, |(why, _)| why);
         Some(Self {
             from: addresses.split(", ").map(str::to_owned).collect(),
             until: condition.last_transition_time,
             why: why.to_owned(),
         })
     }
+
+    /// The message that says so.
+    fn message(&self) -> String {
+        let from = self.from.join(", ");
+        format!("{WAS}{from}{UNTIL}{}: {}{FOLLOW}{ENDS}", self.until, self.why)
+    }
 }
 
 const WAS: &str = "was ";
 const UNTIL: &str = " until ";
 const FOLLOW: &str = ". DNS and firewalls that name it have to follow";
+const ENDS: &str = ". It is told for 7 days, or until this condition is taken off";
 
 fn said(lost: &[&str], loss: AddressLoss, now: Timestamp) -> Condition {
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let before = AddressBefore {
+        from: lost.iter().map(|it| (*it).to_owned()).collect(),
+        until: now,
+        why: loss.text().to_owned(),
+    };
     Condition {
         type_: keys::CONDITION_ADDRESS_CHANGED.to_owned(),
         status: "True".to_owned(),
         reason: loss.name().to_owned(),
-        message: format!("{WAS}{}{UNTIL}{now}: {}{FOLLOW}", lost.join(", "), loss.text()),
+        message: before.message(),
         last_transition_time: now,
     }
 }
@@ -199,6 +212,7 @@ fn lost<'a>(service: &'a Service, status: &LoadBalancerStatus) -> Vec<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -241,7 +255,7 @@ mod tests {
             (condition.reason.as_str(), condition.message.as_str()),
             (
                 "FloatingIPGone",
-                "was 203.0.113.108 until 2026-11-30T07:04:05Z: the floating IP was deleted or led elsewhere. DNS and firewalls that name it have to follow"
+                "was 203.0.113.108 until 2026-11-30T07:04:05Z: the floating IP was deleted or led elsewhere. DNS and firewalls that name it have to follow. It is told for 7 days, or until this condition is taken off"
             )
         );
         let service = service(json!([{ "ip": "203.0.113.111" }]), Some(&condition));
@@ -284,6 +298,23 @@ mod tests {
             AddressNote::put_back(&cleared, Some(&condition), later),
             AddressNote::Keep
         );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(
+            from in prop::collection::vec("[0-9a-f:.]{1,39}|[a-z0-9.-]{1,60}", 1..4),
+            loss in prop::sample::select(AddressLoss::ALL.to_vec()),
+        ) {
+            let lost: Vec<&str> = from.iter().map(String::as_str).collect();
+            let mut condition = said(&lost, loss, now());
+            let read = AddressBefore::of(&condition).unwrap();
+            prop_assert_eq!((&read.from, read.why.as_str()), (&from, loss.text()));
+            prop_assert_eq!(read.until, condition.last_transition_time);
+            // As an earlier release wrote it.
+            condition.message.truncate(condition.message.len() - ENDS.len());
+            prop_assert_eq!(AddressBefore::of(&condition).unwrap(), read);
+        }
     }
 
     #[test]

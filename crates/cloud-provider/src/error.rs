@@ -19,6 +19,8 @@ pub struct CloudError {
     /// Whether the delay of [`ErrorKind::Throttled`] is ours, because the cloud stated none.
     is_delay_ours: bool,
     effect: Effect,
+    /// What the text says to do, where the provider knows it.
+    remedy: Option<String>,
 }
 
 /// Whether a failed call may have had its effect.
@@ -74,6 +76,7 @@ impl CloudError {
             message: message.into(),
             is_delay_ours: false,
             effect: Effect::None,
+            remedy: None,
         }
     }
 
@@ -165,6 +168,19 @@ impl CloudError {
     #[must_use]
     pub fn stated_delay(&self) -> Option<Duration> {
         self.retry_after().filter(|_| !self.is_delay_ours)
+    }
+
+    /// What the text says to do about this in particular; `None`: nothing that the provider knows of.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        self.remedy.as_deref()
+    }
+
+    /// The same error, whose text says to do this.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
     }
 
     /// The same error with words in front: `<context>: <message>`.

@@ -21,12 +21,6 @@ const OF_ROLE: &str = "the role of their account allows";
 /// What to do about it.
 pub const ROLE: &str = "whoever runs the manager has the role of its account changed, so that it allows this";
 
-/// What a provider says of a value of the Service or the configuration that the cloud does not take, before what to do about it.
-pub const REFUSED_VALUE: &str = "which the cloud refuses";
-
-/// What stands behind a failure that a process keeps at.
-pub const TRIED_AGAIN: &str = ". It is tried again by itself, and at once when the Service changes";
-
 /// The API shows a certificate that is not trusted.
 pub const UNTRUSTED: &str = "the certificate of the cloud's API is not trusted here: give the manager the authority that signed it (ca-file in cloud.conf on OpenStack, else a file that SSL_CERT_FILE names), or correct the certificate";
 
@@ -35,6 +29,24 @@ pub const EXPIRED: &str = "the certificate of the cloud's API has expired: whoev
 
 /// A proxy on the way does not take the credentials, or wants some.
 pub const PROXY: &str = "the cloud itself was not reached, so its credentials and names are not the cause: whoever runs that proxy lets the manager through, or whoever runs the manager gives HTTPS_PROXY (HTTP_PROXY for an address with http://) of its pods the user and password";
+
+/// The API server asks to be left alone. For the condition only: an event is a write, too.
+pub const BUSY: &str = "the API server is busy, or limits the manager's account: whoever runs the cluster looks at what floods it, and at its flow schemas (kubectl get flowschemas); the manager tries again by itself";
+
+/// Somebody takes the status away again and again. For the condition only: the event is another one.
+pub const CHANGED_BACK: &str = "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is written again after up to five minutes only";
+
+/// What is said about all failures of a kind; what else is said of one is about it in particular.
+pub const ALL: [&str; 8] = [
+    LIMIT,
+    FULL,
+    UNAUTHENTICATED,
+    DENIED,
+    ROLE,
+    UNTRUSTED,
+    EXPIRED,
+    PROXY,
+];
 
 /// What to do, where the kind of the failure or its text tells it.
 #[must_use]

@@ -17,6 +17,7 @@
 //! - [`node_set`]: which Nodes are balanced over, and when a change of a Node concerns the balancers.
 //! - [`queue`]: the ordered work queue all of them take their keys from.
 //! - [`events`]: every event that may be recorded, as a table.
+//! - [`trouble`]: what a Service tells of trouble with its load balancer, written and read.
 //! - [`metrics`]: the series of the controllers.
 
 pub mod advice;
@@ -37,6 +38,7 @@ mod put_back;
 pub mod queue;
 pub mod route;
 pub mod service;
+pub mod trouble;
 mod unreadable;
 mod workers;
 

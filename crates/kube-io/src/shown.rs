@@ -79,12 +79,22 @@ pub struct Endpoints {
     pub unready: usize,
     /// The Nodes of those that are ready.
     pub nodes: BTreeSet<String>,
+    /// The names of the Service's ports that some of those have; one without a name is empty.
+    pub ports: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
 struct Slice {
     #[serde(default)]
     endpoints: Option<Vec<Endpoint>>,
+    #[serde(default)]
+    ports: Option<Vec<EndpointPort>>,
+}
+
+#[derive(Deserialize)]
+struct EndpointPort {
+    #[serde(default)]
+    name: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -207,13 +217,20 @@ impl Kube {
             return Ok(None);
         }
         let mut seen = Endpoints::default();
-        for endpoint in items.into_iter().filter_map(|it| it.endpoints).flatten() {
-            // Nothing said means ready.
-            if endpoint.conditions.ready.unwrap_or(true) {
-                seen.ready += 1;
-                seen.nodes.extend(endpoint.node_name);
-            } else {
-                seen.unready += 1;
+        for Slice { endpoints, ports } in items {
+            let ready = seen.ready;
+            for endpoint in endpoints.into_iter().flatten() {
+                // Nothing said means ready.
+                if endpoint.conditions.ready.unwrap_or(true) {
+                    seen.ready += 1;
+                    seen.nodes.extend(endpoint.node_name);
+                } else {
+                    seen.unready += 1;
+                }
+            }
+            if seen.ready > ready {
+                let ports = ports.into_iter().flatten();
+                seen.ports.extend(ports.map(|it| it.name.unwrap_or_default()));
             }
         }
         Ok(Some(seen))

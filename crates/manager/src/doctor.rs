@@ -326,7 +326,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("making plans of Services");
     let is_compared = is_read && unserved.is_none() && objects.are_services_read();
     let plans = match is_compared {
-        true => comparison::plans(&patient.cloud, &objects, now).await,
+        true => comparison::plans(&patient.cloud, &objects, now, &events).await,
         false => None,
     };
     let load_balancer = provider.and_then(CloudProvider::load_balancer);

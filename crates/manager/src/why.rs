@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
 use bowline_cloud_provider::reasons::is_beside;
 use bowline_cloud_provider::{LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts};
-use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::route::RouteSettings;
+use bowline_controllers::trouble::Trouble;
 use bowline_kube_io::{Endpoints, SeenEvent};
 use jiff::{SignedDuration, Timestamp};
 
@@ -30,6 +30,7 @@ use causes::EVENT;
 use failure::Failure;
 use many::Loss;
 pub(crate) use many::{of_many, some_of};
+pub(crate) use node::without_node;
 pub use node::{Shown, of_answer, of_node};
 use remedies::of_text;
 pub(crate) use remedies::remedy_of_error;
@@ -247,7 +248,7 @@ pub fn is_troubled(service: &Service, classes: &ServiceClasses) -> bool {
 /// Whether the cloud did not take the manager's credentials for a Service.
 pub(crate) fn is_shut_out(service: &Service) -> bool {
     let trouble = facts::trouble(service);
-    trouble.is_some_and(|it| it.reason == "denied" && it.message.contains(advice::UNAUTHENTICATED))
+    trouble.is_some_and(|it| Trouble::read(&it.message).is_unauthenticated())
 }
 
 /// Events that say that the last try failed.
@@ -375,7 +376,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             false => &failure.remedy(known.now),
         };
         let mut cause = Cause::new(failure.id(), outcome, failure.says(known.now), remedy);
-        failure.text.clone_into(&mut cause.timeless);
+        cause.timeless = failure.text.to_string();
         cause.since = failure
             .since
             .map_or(String::new(), |since| format!("for {}", span(known.now, since)));

@@ -12,6 +12,7 @@ use super::{Key, ServiceController};
 use crate::advice;
 use crate::put_back::ROW;
 use crate::queue::RetryAfter;
+use crate::trouble::Trouble;
 
 /// Trouble that is over within this time is none: most load balancers are made sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,13 +25,12 @@ impl Unsettled {
 
     /// What the condition says: reason and message.
     fn shown(&self) -> (&'static str, String) {
-        let text = self.trouble.trim_end_matches('.');
-        let message = match self.reason {
-            Reason::Pending => "The last change is being worked on".to_owned(),
-            Reason::Waiting | Reason::NoNodes => text.to_owned(),
-            _ => format!("{text}{}", advice::TRIED_AGAIN),
+        let trouble = match self.reason {
+            Reason::Pending => Trouble::new("The last change is being worked on"),
+            Reason::Waiting | Reason::NoNodes => self.trouble.clone().tried(None),
+            _ => self.trouble.clone(),
         };
-        (self.reason.name(), message)
+        (self.reason.name(), trouble.to_string())
     }
 }
 
@@ -65,7 +65,14 @@ impl ServiceController {
             Some(unsettled) => (false, Some(unsettled.shown()), unsettled.since.elapsed()),
             // The load balancer is as it should be, and somebody takes that out of the status.
             None => match tracked.fights.contested() {
-                Some((text, lasts)) => (false, Some((Reason::Kubernetes.name(), text.to_owned())), lasts),
+                Some((text, lasts)) => {
+                    let trouble = Trouble::new(text).with_remedy(Some(advice::CHANGED_BACK));
+                    (
+                        false,
+                        Some((Reason::Kubernetes.name(), trouble.to_string())),
+                        lasts,
+                    )
+                }
                 None => (false, None, Duration::ZERO),
             },
         });

@@ -44,11 +44,10 @@ impl ServiceController {
         // class by now has a status that is another controller's.
         let newest = self.services.get(key);
         let is_ours = newest.is_none_or(|newest| !self.classes().leaves_to_others(&newest));
-        if is_ours && service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
-            match self
-                .write_status(&service, &status, &AddressNote::of_removal(&service))
-                .await
-            {
+        let note = AddressNote::of_removal(&service);
+        let is_due = !is_published(&service, &status) || note != AddressNote::Keep;
+        if is_ours && service.metadata.deletion_timestamp.is_none() && is_due {
+            match self.write_status(&service, &status, &note).await {
                 Ok(published) => service = Arc::new(published),
                 Err(KubeError::NotFound(_)) => {}
                 Err(error) => {

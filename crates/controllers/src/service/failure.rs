@@ -9,6 +9,7 @@ use bowline_plan::{Refusal, RefusedBy};
 use super::unsettled::Reason;
 use crate::advice;
 use crate::queue::RetryAfter;
+use crate::trouble::{Again, Trouble};
 
 /// Delays as events tell them, in seconds, rounded up: a cloud that asks for another one each time makes few events.
 const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
@@ -18,6 +19,8 @@ const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
 pub(super) struct Failure {
     /// The whole text, as it goes into the event.
     pub(super) text: String,
+    /// The same in parts, as it goes into the condition.
+    pub(super) trouble: Trouble,
     /// The cloud's own words, where the event has others.
     pub(super) words: Option<String>,
     /// What kind of failure it is, for whoever watches.
@@ -43,13 +46,21 @@ impl Failure {
             RefusedBy::Cloud => Reason::Invalid,
             RefusedBy::Failure => Reason::Failed,
         };
-        Self::of_person(prefix, &refusal.to_string(), advice, reason)
+        Self::of_person(
+            prefix,
+            &refusal.reason,
+            refusal.remedy.as_deref().or(advice),
+            reason,
+        )
     }
 
     /// One whose remedy is a person's.
-    fn of_person(prefix: &str, text: &str, advice: Option<&str>, reason: Reason) -> Self {
+    fn of_person(prefix: &str, text: &str, remedy: Option<&str>, reason: Reason) -> Self {
+        let text = said(prefix, text);
+        let trouble = Trouble::new(&text).with_remedy(remedy).tried(Some(Again::Write));
         Self {
-            text: with(said(prefix, text), advice),
+            text: with(text, remedy),
+            trouble,
             words: None,
             reason,
             retry_after: RetryAfter::Nothing,
@@ -63,15 +74,24 @@ impl Failure {
         Self::of_person(prefix, text, None, Reason::Kubernetes)
     }
 
-    /// `during` are the words for the step that failed, if it was one.
+    /// `during` are the words for the step that failed; empty: a question did.
     pub(super) fn cloud(prefix: &str, during: &str, text: String, error: &CloudError) -> Self {
         let advice = advice::about(error.kind(), &text);
         let (text, words) = match throttled(error) {
             Some(throttled) => (format!("{during}{throttled}"), Some(text)),
             None => (text, None),
         };
+        let text = said(prefix, &text);
+        let again = match during.is_empty() {
+            true => Again::Question,
+            false => Again::Write,
+        };
+        let trouble = Trouble::new(&text)
+            .with_remedy(error.remedy().or(advice))
+            .tried(Some(again));
         Self {
-            text: with(said(prefix, &text), advice),
+            text: with(text, advice),
+            trouble,
             words,
             reason: error.kind().into(),
             retry_after: RetryAfter::by_cloud(error),
@@ -84,10 +104,13 @@ impl Failure {
             error,
             KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
         );
+        let failure = Self::of_person(prefix, &text, None, Reason::Kubernetes);
+        let is_busy = matches!(error, KubeError::Throttled { code: 429, .. });
         Self {
             retry_after: RetryAfter::by_kube(error),
             is_quiet,
-            ..Self::of_person(prefix, &text, None, Reason::Kubernetes)
+            trouble: failure.trouble.with_remedy(is_busy.then_some(advice::BUSY)),
+            ..failure
         }
     }
 }

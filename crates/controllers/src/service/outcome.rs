@@ -17,6 +17,7 @@ use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
 use crate::events;
 use crate::queue::RetryAfter;
+use crate::trouble::{Again, Trouble};
 
 /// Why a sync does not come to its end where no write failed.
 const INTERRUPTED: &str = "the Service changes faster than its load balancer can follow";
@@ -144,7 +145,7 @@ impl ServiceController {
             }
             Outcome::Parked(parked, after) => {
                 self.tracked(key, |tracked| {
-                    tracked.stays_unsettled(Reason::Waiting, &parked.reason);
+                    tracked.stays_unsettled(Reason::Waiting, Trouble::new(&parked.reason));
                     tracked.state.wait(parked);
                 });
                 self.queue.add_after(queued, after);
@@ -160,12 +161,12 @@ impl ServiceController {
         let queued = Key::Service(key.clone());
         if settled.lacks_nodes {
             // All is done that can be done, and nobody is served.
-            let text = events::UNAVAILABLE_LOAD_BALANCER.message;
-            self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes, text));
+            let trouble = Trouble::new(events::UNAVAILABLE_LOAD_BALANCER.message);
+            self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes, trouble));
         } else if let Some(lacks) = self.tracked(key, |tracked| tracked.lacks.take()) {
             // The rest is done, and the cause holds until the cloud takes what is asked for, or something else is.
-            let Failure { reason, text, .. } = Failure::refused("", &lacks);
-            self.tracked(key, |tracked| tracked.stays_unsettled(reason, &text));
+            let Failure { reason, trouble, .. } = Failure::refused("", &lacks);
+            self.tracked(key, |tracked| tracked.stays_unsettled(reason, trouble));
         } else {
             self.observe_settled(key);
         }
@@ -203,7 +204,8 @@ impl ServiceController {
         let is_changed = self.tracked(key, |tracked| {
             tracked.state = State::Unfinished(progress);
             if !row.is_passing() {
-                let trouble = by.map_or(INTERRUPTED, |failure| &failure.text);
+                let interrupted = || Trouble::new(INTERRUPTED).tried(Some(Again::Write));
+                let trouble = by.map_or_else(interrupted, |failure| failure.trouble.clone());
                 tracked.stays_unsettled(Reason::Kubernetes, trouble);
             }
             tracked.causes.has(Causes::CHANGED)
@@ -245,7 +247,7 @@ impl ServiceController {
         self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
             tracked.fights.look_ended(true);
-            tracked.stays_unsettled(reason, &failure.text);
+            tracked.stays_unsettled(reason, failure.trouble.clone());
             tracked.state = State::Unfinished(Progress {
                 causes: retry,
                 interruptions: Interruptions::default(),

@@ -23,6 +23,7 @@ use super::unsettled::{Reason, Unsettled};
 use crate::event_dedup::EventDedup;
 use crate::events;
 use crate::put_back::Part;
+use crate::trouble::Trouble;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 const FAILURES: &[&str] = &[
@@ -192,7 +193,7 @@ impl Tracked {
     pub(super) fn served(&mut self) -> Option<Instant> {
         if self.causes.has(Causes::CHANGED.and(Causes::NODES)) {
             if self.unsettled.is_some() {
-                self.stays_unsettled(Reason::Pending, "");
+                self.stays_unsettled(Reason::Pending, Trouble::new(""));
             }
             return None;
         }
@@ -201,10 +202,10 @@ impl Tracked {
     }
 
     /// A sync has ended, and not settled.
-    pub(super) fn stays_unsettled(&mut self, reason: Reason, trouble: &str) {
+    pub(super) fn stays_unsettled(&mut self, reason: Reason, trouble: Trouble) {
         let unsettled = self.unsettled.get_or_insert_with(Unsettled::begin);
         unsettled.reason = reason;
-        trouble.clone_into(&mut unsettled.trouble);
+        unsettled.trouble = trouble;
     }
 
     /// Our own write to the Service is about to be sent.

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::{ServiceController, lock};
 use crate::metrics::gauges::{Standing, UNSETTLED, UNSETTLED_OLDEST};
 use crate::metrics::{Probes, Readings};
+use crate::trouble::Trouble;
 
 /// What came of the last sync of a Service that is not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +81,7 @@ pub(super) struct Unsettled {
     /// What came of the last sync.
     pub(super) reason: Reason,
     /// The same in words.
-    pub(super) trouble: String,
+    pub(super) trouble: Trouble,
 }
 
 impl Unsettled {
@@ -90,7 +91,7 @@ impl Unsettled {
             since: Instant::now(),
             is_since_change: false,
             reason: Reason::Pending,
-            trouble: String::new(),
+            trouble: Trouble::new(""),
         }
     }
 }

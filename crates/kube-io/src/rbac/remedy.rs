@@ -1,7 +1,5 @@
 //! What a person can do about a refused request.
 
-use std::fmt::Write as _;
-
 use http::Method;
 
 use super::RULES;
@@ -70,13 +68,6 @@ impl Asked {
         if !refusal.contains(&format!("cannot {verb} resource {resource:?}")) {
             return refusal.to_owned();
         }
-        let place = namespace.as_ref().map_or(String::new(), |namespace| {
-            format!(" in the namespace {namespace}")
-        });
-        let mut text = format!(
-            "{refusal}; allow it to this user with the rule \
-             {{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}{place}"
-        );
         let mut reasons: Vec<String> = Vec::new();
         for rule in RULES {
             if (rule.group, rule.resource) == (group.as_str(), resource.as_str()) && rule.verbs.contains(verb)
@@ -84,10 +75,17 @@ impl Asked {
                 reasons.push(format!("{}: {}", rule.part, rule.loses));
             }
         }
-        if !reasons.is_empty() {
-            let _ = write!(text, ", without it {}", reasons.join("; ")); // writing to a string cannot fail
+        if reasons.is_empty() {
+            return refusal.to_owned(); // no manager needs it, and whoever asks may have good reasons not to have it
         }
-        text
+        let place = namespace.as_ref().map_or(String::new(), |namespace| {
+            format!(" in the namespace {namespace}")
+        });
+        let reasons = reasons.join("; ");
+        format!(
+            "{refusal}; allow it to this user with the rule \
+             {{apiGroups: [{group:?}], resources: [{resource:?}], verbs: [{verb:?}]}}{place}, without it {reasons}"
+        )
     }
 }
 
@@ -150,6 +148,14 @@ mod tests {
         ] {
             assert_eq!(asked(&method, path), words, "{method} {path}");
         }
+    }
+
+    /// To let a person with view rights read every Secret is no remedy for a command that he runs.
+    #[test]
+    fn what_no_manager_needs_is_not_asked_to_be_allowed() {
+        let asked = Asked::of(&Method::GET, "/api/v1/namespaces/kube-system/secrets/c").unwrap();
+        let refusal = r#"secrets "c" is forbidden: User "viewer" cannot get resource "secrets" in API group "" in the namespace "kube-system""#;
+        assert_eq!(asked.explain(refusal), refusal);
     }
 
     #[test]

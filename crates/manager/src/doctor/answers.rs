@@ -190,6 +190,20 @@ async fn prove(instances: &dyn InstancesV2, of_nodes: &mut [Answered]) -> BTreeS
     unproved
 }
 
+/// The instance with the name of a Node that is not there.
+pub(super) async fn by_name(cloud: &Cloud, name: &NodeName) -> Option<Instance> {
+    let instances = cloud.provider()?.instances()?;
+    let query = InstanceQuery {
+        node: Arc::new(Node::named(name.as_str())),
+        purpose: Purpose::Metadata,
+    };
+    let (mut answers, _) = timed(instances.instances(std::slice::from_ref(&query))).await?;
+    match answers.pop()? {
+        Ok(InstanceAnswer::Present(one)) => Some(*one),
+        _ => None,
+    }
+}
+
 /// The instances with the names of Nodes of whose provider IDs there are none.
 async fn namesakes(instances: &dyn InstancesV2, of_nodes: &[Answered]) -> BTreeMap<NodeName, Instance> {
     let is_gone = |(node, answer): &&Answered| node.provider_id.is_some() && is_missing(answer);

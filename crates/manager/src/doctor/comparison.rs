@@ -1,13 +1,15 @@
 //! Whether what the cloud has is what Services ask for: plans are made, and of those that look well what is not empty is told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
-use bowline_kube_io::Kube;
+use bowline_kube_io::{Kube, SeenEvent};
 use jiff::Timestamp;
 
-use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, events, no_answer, timed};
+use super::services::of_one;
+use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, events, no_answer, some_of, timed};
 use crate::plan::{PlanInput, plan_services};
 use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
 
@@ -24,11 +26,13 @@ const PLANNED: usize = 20;
 /// How many of them are for Services in trouble, at most: the others are a sample of those that look well.
 const TROUBLED: usize = 15;
 
-/// Plans of Services, those in trouble first. Nothing where the cloud has not to be asked, or an answer took too long.
+/// Plans of Services, those in trouble first, and then those of which these events warn. Nothing where the cloud has not to be asked, or an
+/// answer took too long.
 pub(super) async fn plans(
     cloud: &Cloud,
     objects: &Objects,
     now: Option<Timestamp>,
+    events: &[SeenEvent],
 ) -> Option<Vec<PlanReport>> {
     let load_balancer = cloud.provider().and_then(|it| it.load_balancer())?;
     let (troubled, well): (Vec<_>, Vec<_>) = objects
@@ -37,6 +41,7 @@ pub(super) async fn plans(
         .filter(|service| objects.classes.concern(service))
         .partition(|service| is_troubled(service, &objects.classes));
     let troubled = troubled.into_iter().take(TROUBLED);
+    let well = warned_first(well, events);
     let keys: Vec<ServiceKey> = troubled
         .chain(well)
         .take(PLANNED)
@@ -53,6 +58,17 @@ pub(super) async fn plans(
     };
     let planned = timed(plan_services(&load_balancer, &input, &keys)).await;
     planned.map(|(reports, _)| reports)
+}
+
+/// Whatever the load balancers are like, somebody told of these.
+fn warned_first<'a>(mut well: Vec<&'a Arc<Service>>, events: &[SeenEvent]) -> Vec<&'a Arc<Service>> {
+    let warned: BTreeSet<&str> = events
+        .iter()
+        .filter(|it| it.is_warning)
+        .map(|it| &*it.object)
+        .collect();
+    well.sort_by_key(|service| !warned.contains(&*ServiceKey::of(service).to_string()));
+    well
 }
 
 /// The check of Services that look well. `is_read`: whether the cloud lets load balancers be read at all.
@@ -95,16 +111,22 @@ pub(super) fn check(
             endpoints: behind.get(name),
             ..*known
         };
-        Some((plan.is_idle(), why::of_service(service, Some(plan), &known)))
+        Some((plan.is_idle(), of_one(service, Some(plan), &known)))
     });
-    judge(&compared.collect::<Vec<_>>(), well.len())
+    let unseen = well.iter().map(|(_, name)| name.clone());
+    let unseen = unseen.filter(|name| plans.iter().all(|plan| plan.object != *name));
+    judge(&compared.collect::<Vec<_>>(), &unseen.collect::<Vec<_>>())
 }
 
-/// What is told of these Services, each with whether its plan is empty, out of so many.
-fn judge(compared: &[(bool, Why)], of: usize) -> Check {
-    let seen = match compared.len() {
-        all if all == of => format!("{all} compared"),
-        some => format!("the first {some} of {of} compared"),
+/// What is told of these Services, each with whether its plan is empty, while these others were not looked at.
+fn judge(compared: &[(bool, Why)], unseen: &[String]) -> Check {
+    let (some, of) = (compared.len(), compared.len() + unseen.len());
+    let seen = match unseen {
+        [] => format!("{some} compared"),
+        unseen => format!(
+            "{some} of {of} compared (`explain` tells of the others: {})",
+            some_of(unseen.iter().cloned())
+        ),
     };
     let mut told: Vec<&(bool, Why)> = compared
         .iter()
@@ -177,9 +199,30 @@ mod tests {
     }
 
     #[test]
+    fn those_that_somebody_warned_of_are_looked_at_first() {
+        let service = |name: &str| {
+            let service = serde_json::json!({ "metadata": { "namespace": "default", "name": name } });
+            Arc::new(serde_json::from_value::<Service>(service).unwrap())
+        };
+        let all = ["a", "b", "c"].map(service);
+        let event = SeenEvent {
+            object: "default/c".to_owned(),
+            is_warning: true,
+            reason: "Odd".to_owned(),
+            message: String::new(),
+            count: 1,
+            last: Timestamp::UNIX_EPOCH,
+            process: String::new(),
+        };
+        let order = warned_first(all.iter().collect(), &[event]).into_iter();
+        let order: Vec<_> = order.map(|it| ServiceKey::of(it).to_string()).collect();
+        assert_eq!(order, ["default/c", "default/a", "default/b"]);
+    }
+
+    #[test]
     fn what_differs_is_told_with_its_cause_and_what_to_do() {
         let well = (true, why("well", &[]));
-        assert_eq!(judge(std::slice::from_ref(&well), 1), AS_ASKED.ok("1 compared"));
+        assert_eq!(judge(std::slice::from_ref(&well), &[]), AS_ASKED.ok("1 compared"));
         let differs = (
             false,
             why("differs", &[(Outcome::Warning, "1 step", "look again")]),
@@ -198,12 +241,13 @@ mod tests {
                 &[(Outcome::Failed, "no member answers", "look at the pods")],
             ),
         );
-        let check = judge(&[well.clone(), warned.clone(), differs.clone()], 30);
+        let unseen = ["default/x".to_owned(), "default/y".to_owned()];
+        let check = judge(&[well.clone(), warned.clone(), differs.clone()], &unseen);
         assert_eq!(
             (check.outcome, check.seen.as_str()),
             (
                 Outcome::Warning,
-                "the first 3 of 30 compared, 1 with a difference, 1 with a warning alone"
+                "3 of 5 compared (`explain` tells of the others: default/x, default/y), 1 with a difference, 1 with a warning alone"
             )
         );
         assert_eq!(
@@ -215,7 +259,7 @@ mod tests {
                 "  do: follow the text",
             ]
         );
-        let check = judge(&[warned, differs, down], 3);
+        let check = judge(&[warned, differs, down], &[]);
         assert_eq!(check.outcome, Outcome::Failed);
         assert!(check.details[0].contains("no member answers"), "{check:?}");
     }

@@ -271,7 +271,11 @@ async fn of_node(
     writer: Option<&Kube>,
 ) -> Why {
     let Some(node) = objects.nodes().iter().find(|it| it.name == *name) else {
-        return unknown(format!("node/{name}"), "Node");
+        let mut why = unknown(format!("node/{name}"), "Node");
+        if let Some(namesake) = answers::by_name(&patient.cloud, name).await {
+            why.causes = vec![why::without_node(&namesake)];
+        }
+        return why;
     };
     let kube = patient.kube.as_ref().ok();
     let events = events(kube, Some(("Node", "", name.as_str()))).await;
@@ -292,6 +296,7 @@ async fn of_node(
     if let (true, Some(writer)) = (is_to_go, writer)
         && let Some(cause) = writes::refused_of_lease(patient, writer).await
     {
+        why.hold_deletion();
         why.first(
             cause,
             "the manager tries again by itself, in vain until its lease keeps the note",

@@ -99,15 +99,20 @@ pub(super) fn checks(
             endpoints: behind.get(&name),
             ..*known
         };
-        let mut why = why::of_service(service, plan, &known);
-        why.causes.retain(|it| it.id != CHANGED); // it has a check of its own
-        why
+        of_one(service, plan, &known)
     });
     vec![
         read,
         judge(&whys.collect::<Vec<_>>(), known.unserved),
         kept(&asking, known),
     ]
+}
+
+/// Why a Service is as it is, without what has a check of its own.
+pub(super) fn of_one(service: &Service, plan: Option<&PlanReport>, known: &Known<'_>) -> Why {
+    let mut why = why::of_service(service, plan, known);
+    why.causes.retain(|it| it.id != CHANGED);
+    why
 }
 
 /// Which Services showed another address before, and who is reached there now.

@@ -77,15 +77,16 @@ pub(crate) fn before(service: &Service, known: &Known<'_>) -> Option<(String, Ve
 }
 
 /// What to do about an address that was shown before.
-pub(crate) const FOLLOWS: &str = "whoever owns the Service has DNS and firewalls follow to the address that it shows now, unless that is done";
+pub(crate) const FOLLOWS: &str = "whoever owns the Service has DNS and firewalls follow to the address that it shows now. It is told for 7 days, or until \
+    it is acknowledged: kubectl -n NAMESPACE patch service NAME --subresource=status \
+    -p '{\"status\":{\"conditions\":[{\"type\":\"LoadBalancerAddressChanged\",\"$patch\":\"delete\"}]}}'";
 
 /// Tells of it: as a cause where the old address leads to somebody else.
 pub(super) fn of_before(why: &mut Why, service: &Service, known: &Known<'_>) {
     match before(service, known) {
         None => {}
         Some((text, taken)) if taken.is_empty() => {
-            why.is
-                .push(format!("{text}: DNS and firewalls that name it have to follow"));
+            why.is.push(format!("{text}: {FOLLOWS}"));
         }
         Some((text, taken)) => {
             let text = format!("{text}; {}", taken.join(", "));
@@ -104,7 +105,8 @@ const GET_BACK: &str = "if the address is still in the project and free, or lead
 const SHARED: &str = "ask `explain` about both: the plan of one of them says that its address changes, and the clients of that one have to follow. If \
     neither does, whoever owns them looks in the cloud which load balancer has the address";
 
-/// Which other Services show an address, each with a port that both have, if there is one.
+/// Which other Services show an address, each with a port that both have, if there is one. One that is being deleted is on its way out:
+/// its address may have been given back.
 fn others(service: &Service, address: &str, known: &Known<'_>) -> Vec<(ServiceKey, Option<String>)> {
     let own = ServiceKey::of(service);
     let ports = ports(service);
@@ -113,10 +115,9 @@ fn others(service: &Service, address: &str, known: &Known<'_>) -> Vec<(ServiceKe
             .iter()
             .any(|shown| shown == address)
     };
-    let others = known
-        .services
-        .iter()
-        .filter(|it| facts::is_type(it, "LoadBalancer") && shows(it));
+    let others = known.services.iter().filter(|it| {
+        facts::is_type(it, "LoadBalancer") && it.metadata.deletion_timestamp.is_none() && shows(it)
+    });
     let others = others.map(|it| (ServiceKey::of(it), self::ports(it)));
     let others = others.filter(|(key, _)| *key != own);
     others

@@ -91,6 +91,10 @@ pub const CAUSES: &[(&str, &str)] = &[
     ("service.no-plan", "no plan could be made"),
     ("service.no-pods", "no pod is behind the Service"),
     (
+        "service.no-such-port",
+        "the Service leads to a port of its pods by a name that no pod has",
+    ),
+    (
         "service.not-published",
         "the load balancer is there, and the Service does not show its address",
     ),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
-use bowline_controllers::advice;
+use bowline_controllers::trouble::Trouble;
 use bowline_kube_io::SeenEvent;
 use jiff::{SignedDuration, Timestamp};
 
@@ -17,9 +17,12 @@ use crate::outcome::Outcome;
 pub(super) struct Failure<'a> {
     /// The reason of the condition; empty if there is none (yet).
     pub(super) reason: &'a str,
+    /// What the condition says, in parts: what is decided is decided by these.
+    told: Option<Trouble>,
     /// Whether it is the load balancer's removal that failed.
     is_of_removal: bool,
-    pub(super) text: &'a str,
+    /// What has happened: what people are shown.
+    pub(super) text: Cow<'a, str>,
     pub(super) since: Option<Timestamp>,
     last: Option<(Timestamp, u32)>,
     /// Since when a condition says so that nobody keeps up to date: no process of this program leads.
@@ -33,34 +36,36 @@ impl<'a> Failure<'a> {
         let last = known.events.iter().rfind(|it| it.object == key && ends(it));
         let failed = last.filter(|it| FAILED.contains(&&*it.reason) && known.is_recent(it));
         let shown = facts::trouble(service);
-        let text = failed.map(|it| &*it.message).or(shown.map(|it| &*it.message))?;
+        let told = shown.map(|it| Trouble::read(&it.message));
+        let text: Cow<'_, str> = match (failed, &told) {
+            (Some(event), told) => without_remedy(&event.message, told.as_ref()).into(),
+            (None, Some(told)) => told.in_general().into_owned().into(),
+            (None, None) => return None,
+        };
         // A failure is never younger than its last event, whoever wrote the condition when.
         let since = shown.map(|it| it.last_transition_time);
         let since = since.map(|since| failed.map_or(since, |it| since.min(it.last)));
+        let is_left = known.is_unled && told.as_ref().is_some_and(|it| text.contains(it.what()));
         Some(Self {
             reason: shown.map_or("", |it| &it.reason),
+            told,
             is_of_removal: !known.classes.is_wanted(service) || service.metadata.deletion_timestamp.is_some(),
             text,
             since,
             last: failed.map(|it| (it.last, it.count)),
-            left: shown
-                .filter(|it| {
-                    known.is_unled && text.contains(it.message.trim_end_matches(advice::TRIED_AGAIN))
-                })
-                .map(|it| it.last_transition_time),
+            left: shown.filter(|_| is_left).map(|it| it.last_transition_time),
         })
     }
 
     /// The cause of what was left by a process that does not lead any more.
     pub(super) fn left(&self) -> Option<Cause> {
         let left = self.left?;
-        let text = self.text.trim_end_matches(advice::TRIED_AGAIN);
         let text = format!(
-            "left by Bowline at {left}, not kept since: {}: {text}",
-            self.reason
+            "left by Bowline at {left}, not kept since: {}: {}",
+            self.reason, self.text
         );
         let mut cause = Cause::new(self.id(), Outcome::Warning, text, LEFT);
-        self.text.clone_into(&mut cause.timeless);
+        cause.timeless = self.text.to_string();
         Some(cause)
     }
 
@@ -74,14 +79,14 @@ impl<'a> Failure<'a> {
     /// Whether a cloud that answers a question says that it may be over: of a write that failed, or of what it waits for, it says nothing.
     pub(super) fn may_be_over(&self, report: Option<&PlanReport>) -> bool {
         let waits = report.is_some_and(|it| matches!(it.outcome, ReportedOutcome::Waiting { .. }));
-        let is_of_write = WRITES.iter().any(|it| self.text.contains(it));
-        let is_of_question = !waits && !is_of_write;
-        self.is_unauthenticated() || is_of_question && matches!(self.reason, "failed" | "throttled")
+        let is_of_question = self.told.as_ref().is_some_and(Trouble::is_of_question);
+        let may_pass = matches!(self.reason, "failed" | "throttled");
+        self.is_unauthenticated() || !waits && is_of_question && may_pass
     }
 
     /// Whether the cloud did not take the manager's credentials.
     pub(super) fn is_unauthenticated(&self) -> bool {
-        self.reason == "denied" && self.text.contains(advice::UNAUTHENTICATED)
+        self.reason == "denied" && self.told.as_ref().is_some_and(Trouble::is_unauthenticated)
     }
 
     pub(super) fn is_wait(&self) -> bool {
@@ -89,7 +94,7 @@ impl<'a> Failure<'a> {
     }
 
     pub(super) fn says(&self, now: Timestamp) -> String {
-        let text = self.text;
+        let text = &self.text;
         match self.last {
             Some((last, 1)) => format!("the last try failed {} ago: {text}", span(now, last)),
             Some((last, count)) => {
@@ -110,7 +115,10 @@ impl<'a> Failure<'a> {
 
     /// Who has to do what about it.
     pub(super) fn remedy(&self, now: Timestamp) -> Cow<'static, str> {
-        of_text(self.text).unwrap_or_else(|| Cow::Borrowed(self.remedy_of_reason(now)))
+        let own = self.told.as_ref().and_then(Trouble::own_remedy);
+        let own = own.map(|own| Cow::Owned(own.to_owned()));
+        let remedy = own.or_else(|| of_text(&self.text));
+        remedy.unwrap_or_else(|| Cow::Borrowed(self.remedy_of_reason(now)))
     }
 
     /// The same about a reason of the condition.
@@ -122,16 +130,9 @@ impl<'a> Failure<'a> {
             "denied" if self.is_unauthenticated() => {
                 "whoever runs the manager gives it new credentials: a token, key or password is wrong, expired or revoked"
             }
-            // The provider knows better than the reason.
-            "denied" | "quota" if self.text.contains("whoever ") => {
-                "whoever the text names does what it says"
-            }
             "denied" if self.is_of_removal => {
                 "whoever runs the manager gives it credentials that may delete in the project of this cluster; until then what the text names is \
                  left in the cloud, and may be billed"
-            }
-            "denied" if self.text.contains(advice::REFUSED_VALUE) => {
-                "whoever owns the Service does what the text says about the value that the cloud refuses"
             }
             "denied" => {
                 "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
@@ -146,14 +147,6 @@ impl<'a> Failure<'a> {
             "conflict" => {
                 "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
                  else changes this load balancer in the cloud"
-            }
-            "kubernetes" if self.text.contains("changed back again") => {
-                "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is \
-                 written again after up to five minutes only"
-            }
-            "kubernetes" if self.text.contains("429") => {
-                "the API server is busy, or limits the manager's account: whoever runs the cluster looks at what floods it, and at its flow \
-                 schemas (kubectl get flowschemas); the manager tries again by itself"
             }
             "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
             "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
@@ -170,22 +163,12 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// What stands in the text of a write that failed: of the drive, of an HTTP call, and of CloudStack's commands.
-const WRITES: [&str; 13] = [
-    "error during ",
-    ": POST ",
-    ": PUT ",
-    ": PATCH ",
-    ": DELETE ",
-    "error creating ",
-    "error associating ",
-    "error assigning ",
-    "error unassigning ",
-    "error updating ",
-    "error releasing ",
-    "error removing ",
-    "error deleting ",
-];
+/// The text of an event, without the remedy that is told apart from it.
+fn without_remedy<'a>(text: &'a str, told: Option<&Trouble>) -> &'a str {
+    let own = told.and_then(Trouble::own_remedy);
+    let without = own.and_then(|own| text.strip_suffix(own)?.strip_suffix("; "));
+    without.unwrap_or(text)
+}
 
 /// Within this time a cloud makes a load balancer, or changes it: an amphora of OpenStack is built in one to two minutes.
 const CHANGED_WITHIN: SignedDuration = SignedDuration::from_secs(150);

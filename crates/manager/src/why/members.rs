@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_cloud_provider::k8s::IntOrString;
 use bowline_cloud_provider::{Node, NodeSet, Readiness, Service, facts, keys};
 use bowline_controllers::node_set::left_out_by;
+use bowline_kube_io::Endpoints;
 
 use super::{Cause, Known, Why};
 use crate::outcome::Outcome;
@@ -90,6 +92,7 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
         endpoints.ready,
         endpoints.ready + endpoints.unready
     ));
+    of_port_names(why, service, endpoints);
     if !facts::is_local_traffic_only(service) || endpoints.nodes.is_empty() {
         return;
     }
@@ -124,6 +127,31 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
             Outcome::Failed,
             text,
             remedy,
+        ));
+    }
+}
+
+/// Ports that lead to a port of the pods by its name: which no pod has.
+fn of_port_names(why: &mut Why, service: &Service, endpoints: &Endpoints) {
+    let spec = service.spec.as_ref();
+    let ports = spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
+    for port in ports {
+        let name = port.name.as_deref().unwrap_or_default();
+        let Some(IntOrString::String(target)) = &port.target_port else {
+            continue;
+        };
+        if endpoints.ports.contains(name) {
+            continue;
+        }
+        let of = match name {
+            "" => format!("port {}", port.port),
+            name => name.to_owned(),
+        };
+        why.causes.push(Cause::new(
+            "service.no-such-port",
+            Outcome::Warning,
+            format!("no pod behind it has the port `{target}` (targetPort of {of})"),
+            "whoever owns the Service names a port that the pods have (ports[].name of their containers), or the number of one",
         ));
     }
 }

@@ -104,6 +104,31 @@ pub(crate) fn is_unready(node: &Node) -> bool {
     matches!(node.readiness, Readiness::NotReady | Readiness::Unknown)
 }
 
+/// There is no Node of a name, and this instance has it.
+pub(crate) fn without_node(one: &Instance) -> Cause {
+    let id = one.metadata.provider_id.as_deref().unwrap_or("without ID");
+    let text = format!(
+        "there is no such Node, and the cloud has an instance of this name: {id}, {}",
+        one.state.word
+    );
+    let remedy = "if it is to be a Node, whoever runs the cluster looks at its kubelet: a Node object that was deleted is registered again when its \
+        kubelet is restarted (systemctl restart kubelet)";
+    Cause::new("object.missing", Failed, text, remedy)
+}
+
+impl Why {
+    /// The deletion of a Node waits for what stands in another cause.
+    pub(crate) fn hold_deletion(&mut self) {
+        let of_deletion = |it: &&mut Cause| ["node.no-instance", "node.throttled"].contains(&&*it.id);
+        for cause in self.causes.iter_mut().filter(of_deletion) {
+            HELD.clone_into(&mut cause.remedy);
+        }
+    }
+}
+
+/// What to do about a Node that is to be deleted, where something keeps the manager from that.
+const HELD: &str = "the manager deletes it by itself when the first cause is mended, and not before";
+
 /// What keeps a Node from its cloud, by what the cloud says of its instance; `None`: nothing does.
 #[must_use]
 pub fn of_answer(node: &Node, shown: &Shown<'_>) -> Option<Cause> {

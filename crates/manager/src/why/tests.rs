@@ -4,6 +4,8 @@ use bowline_cloud_provider::{
     InstanceResult, InstanceState, Labels, NetworkUnavailable, NodeAddress, PowerState, Readiness,
     ServiceClasses, Taint, TaintEffect, keys,
 };
+use bowline_controllers::advice;
+use bowline_controllers::trouble::Again;
 
 use serde_json::{Value, json};
 
@@ -158,12 +160,24 @@ fn a_condition_is_told_where_events_may_not_be_read() {
     );
     assert_eq!(texts(&why), ["denied: 403 Forbidden"]);
     assert!(why.causes[0].remedy.contains("may write"));
-    for reason in ["denied", "quota"] {
-        let service = in_trouble(reason, "no; whoever runs the manager gives it the scope bmc");
-        let why = of_service(&service, Some(&with_step()), &known(&nodes(), &[]));
-        assert_eq!(why.causes[0].remedy, "whoever the text names does what it says");
+    let own = "whoever runs the manager gives it the scope bmc";
+    let told = Trouble::new("no")
+        .with_remedy(Some(own))
+        .tried(Some(Again::Write));
+    let event = event(
+        "default/web",
+        FAILED[0],
+        &format!("Error syncing: no; {own}"),
+        "2026-01-01T00:29:20Z",
+    );
+    for (reason, events) in [("denied", &[][..]), ("quota", &[]), ("quota", &[event])] {
+        let service = in_trouble(reason, &told.to_string());
+        let why = of_service(&service, Some(&with_step()), &known(&nodes(), events));
+        assert_eq!(why.causes[0].remedy, own);
+        assert!(why.causes[0].text.ends_with(": no"), "{why:?}");
     }
-    let revoked = format!("401 Unauthorized: Invalid token.; {}", advice::UNAUTHENTICATED);
+    let revoked = Trouble::new("401 Unauthorized: Invalid token.").with_remedy(Some(advice::UNAUTHENTICATED));
+    let revoked = revoked.to_string();
     let why = of_service(&in_trouble("denied", &revoked), None, &known(&nodes(), &[]));
     assert!(why.causes[0].remedy.contains("new credentials"), "{why:?}");
     let why = of_service(
@@ -318,10 +332,13 @@ fn what_a_prediction_meets_behind_a_refusal_is_no_second_cause() {
         ],
         ..with_step()
     };
-    let service = in_trouble("refused", "network x, which the cloud refuses; name another one");
+    let service = in_trouble(
+        "refused",
+        "network x, which the cloud refuses. What to do: name another one",
+    );
     let why = of_service(&service, Some(&beyond), &known(&nodes, &[]));
     assert_eq!(texts(&why).len(), 1, "{why:?}");
-    assert!(why.causes[0].text.contains("name another one"), "{why:?}");
+    assert_eq!(why.causes[0].remedy, "name another one");
     assert!(why.is.contains(&"not balanced over: c".to_owned()), "{why:?}");
     // What was told in an event was met.
     let events = [event(
@@ -644,6 +661,28 @@ fn where_no_instance_is_seen_the_frozen_deletion_is_named_and_nobody_is_told_to_
     let cause = of_answer(&silent(), &shown(None)).unwrap();
     assert!(cause.text.contains("none of the instances"), "{cause:?}");
     assert!(!cause.remedy.contains("delete"), "{cause:?}");
+}
+
+#[test]
+fn a_server_without_its_node_is_named() {
+    let Ok(InstanceAnswer::Present(one)) = present(PowerState::On) else {
+        panic!("it is there");
+    };
+    let cause = without_node(&one);
+    assert!(cause.text.contains("an instance of this name: "), "{cause:?}");
+    assert!(cause.remedy.contains("systemctl restart kubelet"), "{cause:?}");
+}
+
+#[test]
+fn a_deletion_that_waits_for_its_note_is_not_said_to_come_by_itself() {
+    let gone = Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+    let mut why = of_node(&silent(), &Shown::of(Some(&gone)), &known(&nodes(), &[]));
+    assert!(
+        why.causes[0].remedy.contains("nobody has to do anything"),
+        "{why:?}"
+    );
+    why.hold_deletion();
+    assert!(why.causes[0].remedy.contains("the first cause"), "{why:?}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ pub(crate) fn of_write(settings: &[Setting], error: ApiError) -> CloudError {
     let remedy = remedy(settings, &error);
     let error = CloudError::of_write(error);
     match remedy {
-        Some(remedy) => error.context(remedy),
+        Some(remedy) => error.context(&remedy).with_remedy(remedy),
         None => error,
     }
 }

@@ -88,7 +88,7 @@ async fn an_address_that_is_lost_by_a_change_of_the_service_is_told_as_that() {
     world.pass(seconds(1)).await;
     assert_eq!(told(&world).expect("it is told").0, "ServiceChanged");
 
-    // A Service without a load balancer has no address to tell of.
+    // A Service without a load balancer has no address to tell of. The API server clears the status by itself.
     world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
     world.pass(seconds(60)).await;
     assert_eq!(told(&world), None);

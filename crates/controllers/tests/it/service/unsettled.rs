@@ -327,7 +327,7 @@ async fn what_is_held_back_of_a_service_that_is_settled_stands_on_it_until_it_is
     let (reason, message) = told.clone().expect("a condition");
     assert_eq!(reason, "refused");
     assert!(
-        message.starts_with("no such method; choose another one"),
+        message.starts_with("no such method. What to do: choose another one"),
         "{message}"
     );
     // The periodic check comes every ten minutes.

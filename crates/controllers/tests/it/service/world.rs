@@ -245,7 +245,7 @@ impl World {
         let mut service = self.service(name).expect("the service is there");
         change(&mut service);
         if service["spec"]["type"] != "LoadBalancer" {
-            service["status"] = json!({}); // as the API server does; elsewhere the status stays
+            service["status"]["loadBalancer"] = json!({}); // as the API server does; elsewhere the status stays
         }
         self.apply(service);
     }

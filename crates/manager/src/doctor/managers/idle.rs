@@ -11,6 +11,13 @@ use crate::doctor::{Check, some_of, timed};
 /// What the API server answers to a token that it does not take.
 const REFUSED: &str = "Unauthorized";
 
+/// What a process says of an API server that lets it wait.
+const BUSY: &str = "too busy to answer (429)";
+
+/// What to do about that.
+const THROTTLED: &str = "the API server is busy, or limits the manager's account, so its pods cannot keep the lease, and to delete them does not help: whoever \
+    runs the cluster looks at what floods it, and at its flow schemas (kubectl get flowschemas)";
+
 /// A pod that is ready.
 struct Idle<'a> {
     manager: &'a Deployed,
@@ -44,8 +51,9 @@ fn tell(mut check: Check, all: &[Idle<'_>]) -> Check {
     let Some(first) = all.first() else {
         return check;
     };
-    let is_refused = |it: &&Idle<'_>| it.log.as_ref().is_some_and(|log| log.contains(REFUSED));
-    let refused = all.iter().find(is_refused);
+    let says = |it: &Idle<'_>, words: &str| it.log.as_ref().is_some_and(|log| log.contains(words));
+    let refused = all.iter().find(|it| says(it, REFUSED));
+    let is_throttled = all.iter().any(|it| says(it, BUSY));
     let Idle { manager, pod, .. } = refused.unwrap_or(first);
     let (namespace, name) = (&pod.metadata.namespace, &pod.metadata.name);
     let again = format!("kubectl -n {namespace} delete pod {name}");
@@ -55,9 +63,11 @@ fn tell(mut check: Check, all: &[Idle<'_>]) -> Check {
              too, look at the ServiceAccount {}, and at the keys and the issuer that the API server checks tokens by",
             manager.account_name()
         ),
+        None if is_throttled => THROTTLED.to_owned(),
         None => format!(
             "read its log: kubectl -n {namespace} logs {name}. `{REFUSED}` there says that the API server does not take its token; a log that \
-             stands still, that the process hangs. In both cases delete the pod, and another one takes its place: {again}. Where \
+             stands still, that the process hangs. In both cases delete the pod, and another one takes its place: {again}. `{BUSY}` there says \
+             that the API server is flooded, or limits it: see its flow schemas. Where \
              there is no answer for the log, its Node does not answer: look at that"
         ),
     };
@@ -125,6 +135,8 @@ mod tests {
                 .starts_with("the API server does not take the token of pod ccm-1"),
             "{check:?}"
         );
+        let check = told(Some("the API server is too busy to answer (429): injected"));
+        assert!(check.remedy.contains("flowschemas"), "{check:?}");
         assert_eq!(tell(LEASE.failed("a", "b"), &[]).remedy, "b");
     }
 }

@@ -8,6 +8,18 @@ pub(super) fn ready() -> Value {
     json!({ "phase": "Running", "containerStatuses": [{ "name": "m", "ready": true }] })
 }
 
+/// Each Service that the cloud refuses for old credentials follows from them.
+#[test]
+fn old_credentials_that_the_cloud_refuses_are_a_failure_of_the_manager() {
+    let other = crate::doctor::leadership::LEASE.ok("x");
+    let mut checks = [
+        MANAGERS.warning("pods run with older credentials", "restart them"),
+        other,
+    ];
+    shuts_out(&mut checks);
+    assert_eq!(checks.map(|it| it.outcome), [Outcome::Failed, Outcome::Ok]);
+}
+
 fn waiting(reason: &str, message: &str, ended: Option<(i32, &str)>) -> Value {
     let mut status = json!({ "name": "m", "ready": false, "state": { "waiting": { "reason": reason, "message": message } } });
     if let Some((code, message)) = ended {

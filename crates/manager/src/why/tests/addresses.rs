@@ -111,7 +111,12 @@ fn a_condition_that_nobody_keeps_is_told_as_left_and_behind_who_leads() {
         is_unled: true,
         ..known(&nodes, events)
     };
-    let service = in_trouble("refused", &format!("value 'nonsense'{}", advice::TRIED_AGAIN));
+    let service = in_trouble(
+        "refused",
+        &Trouble::new("value 'nonsense'")
+            .tried(Some(Again::Write))
+            .to_string(),
+    );
     let events = [event(
         "default/web",
         FAILED[0],
@@ -199,6 +204,27 @@ fn that_was_at(name: &str, address: &str, before: &str) -> Arc<Service> {
     Arc::new(service)
 }
 
+/// It is on its way out, and its address may have been given back already.
+#[test]
+fn an_address_that_a_service_shows_that_is_being_deleted_is_not_shared() {
+    let mut going = Arc::unwrap_or_clone(at("going", "192.0.2.1", 80));
+    let outcome = |all: &[Arc<Service>]| {
+        let nodes = nodes();
+        let known = Known {
+            services: all,
+            ..known(&nodes, &[])
+        };
+        of_service(&all[0], Some(&report()), &known).outcome()
+    };
+    let own = at("own", "192.0.2.1", 80);
+    assert_eq!(
+        outcome(&[Arc::clone(&own), Arc::new(going.clone())]),
+        Outcome::Warning
+    );
+    going.metadata.deletion_timestamp = Some(now());
+    assert_eq!(outcome(&[own, Arc::new(going)]), Outcome::Ok);
+}
+
 /// Its event is gone after an hour, and its address leads to somebody else.
 #[test]
 fn an_address_that_was_lost_is_told_and_who_has_it_now() {
@@ -231,7 +257,9 @@ fn an_address_that_was_lost_is_told_and_who_has_it_now() {
     let (outcome, text) = told(&all[0], &alone);
     assert_eq!(outcome, Outcome::Ok);
     assert!(
-        text.contains(&format!("{was}: DNS and firewalls that name it have to follow")),
+        text.contains(&format!(
+            "{was}: whoever owns the Service has DNS and firewalls follow"
+        )),
         "{text}"
     );
     let late = Known {
@@ -320,26 +348,11 @@ fn a_setting_that_is_wrong_is_named_with_what_it_may_be_and_whose_it_is() {
 #[test]
 fn a_write_that_failed_is_not_said_to_be_over() {
     let nodes = nodes();
-    for (text, is_over) in [
-        (
-            "error creating load balancer rule a-tcp-80: Unable to contact the agent",
-            false,
-        ),
-        ("load-balancers.create: POST /v1/load-balancers: 500", false),
-        ("error retrieving load balancer rules: 530", true),
-        ("load-balancers.list: GET /v1/load-balancers: 500", true),
-    ] {
-        let why = of_service(
-            &in_trouble("failed", text),
-            Some(&with_step()),
-            &known(&nodes, &[]),
-        );
-        assert_eq!(
-            why.next.starts_with("the cloud answers"),
-            is_over,
-            "{text}: {}",
-            why.next
-        );
+    for (again, is_over) in [(Again::Write, false), (Again::Question, true)] {
+        let told = Trouble::new("load-balancers: 500").tried(Some(again)).to_string();
+        let service = in_trouble("failed", &told);
+        let why = of_service(&service, Some(&with_step()), &known(&nodes, &[]));
+        assert_eq!(why.next.starts_with("the cloud answers"), is_over, "{why:?}");
     }
 }
 

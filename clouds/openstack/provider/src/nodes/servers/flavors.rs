@@ -115,7 +115,7 @@ pub(super) fn instance_type(flavor: &ServerFlavor, names: &Names) -> Result<Stri
         Some(error) => error.context(NOT_FOUND),
         None => CloudError::other(match keys(flavor).last() {
             Some(key) => format!(
-                "{NOT_FOUND}; the flavor {key} of its server is not found (404): its owner deleted it or took it from this project. Have access to                  it given again, which `openstack flavor show {key}` shows, or have the server rebuilt with another flavor"
+                "{NOT_FOUND}; the flavor {key} of its server is not found (404): its owner deleted it or took it from this project. Have access to it given again, which `openstack flavor show {key}` shows, or have the server rebuilt with another flavor"
             ),
             None => NOT_FOUND.to_owned(),
         }),

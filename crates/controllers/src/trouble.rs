@@ -1,0 +1,209 @@
+//! What is told of trouble with a load balancer: the message of the condition `LoadBalancerReconciled`. It is written and read here and
+//! nowhere else, so whoever reads it back has what failed, what to do and what is tried again as parts.
+//!
+//! ```text
+//! WHAT[. What to do: REMEDY][. It is tried again by itself, and at once when the Service changes]
+//! ```
+//!
+//! Where a question to the cloud failed, and no write, the last sentence is that it is asked again.
+
+use std::borrow::Cow;
+
+use crate::advice;
+
+/// What stands before the remedy.
+const DO: &str = ". What to do: ";
+
+/// What stands at the end, by what is tried again. That of a write is also that of earlier releases, which had only this one.
+const AGAIN: [(Again, &str); 2] = [
+    (
+        Again::Question,
+        ". It is asked again by itself, and at once when the Service changes",
+    ),
+    (
+        Again::Write,
+        ". It is tried again by itself, and at once when the Service changes",
+    ),
+];
+
+/// What is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// A question to the cloud that failed.
+    Question,
+    /// Anything else.
+    Write,
+}
+
+/// Trouble with the load balancer of a Service, in parts. All of them are texts for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    what: String,
+    remedy: Option<String>,
+    again: Option<Again>,
+}
+
+impl Trouble {
+    /// This has happened, and general advice behind a semicolon is what to do. Nothing is said of another try.
+    #[must_use]
+    pub fn new(what: &str) -> Self {
+        let what = part(what);
+        let with_advice = |it| Some((what.strip_suffix(it)?.strip_suffix("; ")?, it));
+        let (what, remedy) = match advice::ALL.into_iter().find_map(with_advice) {
+            Some((what, advice)) => (what, Some(advice)),
+            None => (&*what, None),
+        };
+        Self {
+            what: what.to_owned(),
+            remedy: remedy.map(str::to_owned),
+            again: None,
+        }
+    }
+
+    /// What to do about it, if that is known.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: Option<&str>) -> Self {
+        let remedy = remedy.map(part).filter(|it| !it.is_empty());
+        self.remedy = remedy.or(self.remedy);
+        self
+    }
+
+    /// What is tried again.
+    #[must_use]
+    pub fn tried(mut self, again: Option<Again>) -> Self {
+        self.again = again;
+        self
+    }
+
+    /// What a message of this release or of an earlier one says. Those had the general advice behind a semicolon, and all else in one.
+    #[must_use]
+    pub fn read(message: &str) -> Self {
+        let ends = |(again, text): &(Again, &str)| Some((Some(*again), message.strip_suffix(text)?));
+        let (again, rest) = AGAIN.iter().find_map(ends).unwrap_or((None, message));
+        let Some((what, remedy)) = rest.split_once(DO) else {
+            return Self::new(rest).tried(again);
+        };
+        Self {
+            what: what.to_owned(),
+            remedy: Some(remedy.to_owned()),
+            again,
+        }
+    }
+
+    /// What has happened.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Whether a question to the cloud failed, and no write.
+    #[must_use]
+    pub fn is_of_question(&self) -> bool {
+        self.again == Some(Again::Question)
+    }
+
+    /// Whether the cloud did not take the manager's credentials.
+    #[must_use]
+    pub fn is_unauthenticated(&self) -> bool {
+        self.remedy.as_deref() == Some(advice::UNAUTHENTICATED)
+    }
+
+    /// What to do about this in particular.
+    #[must_use]
+    pub fn own_remedy(&self) -> Option<&str> {
+        self.remedy().filter(|it| !advice::ALL.contains(it))
+    }
+
+    /// What has happened, with the advice that is given about all of its kind; its own remedy is left out.
+    #[must_use]
+    pub fn in_general(&self) -> Cow<'_, str> {
+        match self.remedy().filter(|it| advice::ALL.contains(it)) {
+            Some(advice) => Cow::Owned(format!("{}; {advice}", self.what)),
+            None => Cow::Borrowed(&self.what),
+        }
+    }
+
+    fn remedy(&self) -> Option<&str> {
+        self.remedy.as_deref()
+    }
+}
+
+/// The message of the condition.
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(remedy) = &self.remedy {
+            write!(f, "{DO}{remedy}")?;
+        }
+        let again = AGAIN.iter().find(|(again, _)| Some(*again) == self.again);
+        again.map_or(Ok(()), |(_, text)| f.write_str(text))
+    }
+}
+
+/// A text that cannot be taken for one with other parts: that of a cloud may hold anything, even such a message.
+fn part(text: &str) -> String {
+    let mut text = text.trim_end_matches('.').to_owned();
+    for between in AGAIN.iter().map(|(_, text)| *text).chain([DO]) {
+        // What is left around what was taken out may be one again.
+        while text.contains(between) {
+            text = text.replace(between, &between.replacen('.', ";", 1));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts() -> impl Strategy<Value = String> {
+        let of_ours = AGAIN.iter().map(|(_, text)| *text).chain([DO]);
+        let of_ours = of_ours.chain(advice::ALL);
+        let pieces: Vec<&str> = of_ours.chain([". ", "; ", "403 Forbidden", ".", "é"]).collect();
+        let pieces = prop_oneof![prop::sample::select(pieces).prop_map(str::to_owned), "[ -~]{0,9}"];
+        prop::collection::vec(pieces, 0..6).prop_map(|it| it.concat())
+    }
+
+    fn troubles() -> impl Strategy<Value = Trouble> {
+        let general = prop::sample::select(advice::ALL.to_vec()).prop_map(str::to_owned);
+        let remedy = prop::option::of(prop_oneof![texts(), general]);
+        let again = prop::sample::select(vec![None, Some(Again::Question), Some(Again::Write)]);
+        (texts(), remedy, again)
+            .prop_map(|(what, remedy, again)| Trouble::new(&what).with_remedy(remedy.as_deref()).tried(again))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(trouble in troubles()) {
+            prop_assert_eq!(Trouble::read(&trouble.to_string()), trouble);
+        }
+    }
+
+    #[test]
+    fn the_parts_stand_in_their_order() {
+        let trouble = Trouble::new("port 80 is taken.")
+            .with_remedy(Some("choose another one"))
+            .tried(Some(Again::Write));
+        assert_eq!(
+            trouble.to_string(),
+            "port 80 is taken. What to do: choose another one. It is tried again by itself, and at once when the Service changes"
+        );
+        assert_eq!(trouble.own_remedy(), Some("choose another one"));
+        assert_eq!(trouble.in_general(), "port 80 is taken");
+    }
+
+    #[test]
+    fn messages_of_earlier_releases_are_read() {
+        let old = format!(
+            "401 Unauthorized; {}. It is tried again by itself, and at once when the Service changes",
+            advice::UNAUTHENTICATED
+        );
+        let trouble = Trouble::read(&old);
+        assert!(trouble.is_unauthenticated() && !trouble.is_of_question());
+        assert_eq!((trouble.what(), trouble.own_remedy()), ("401 Unauthorized", None));
+        let trouble = Trouble::read("port 80 is taken; choose another one");
+        assert_eq!(trouble, Trouble::new("port 80 is taken; choose another one"));
+    }
+}
