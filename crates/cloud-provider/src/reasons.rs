@@ -46,6 +46,12 @@ pub fn is_of_nodes(reason: &str) -> bool {
     reason == NODES_LEFT_OUT.0 || NODES_SHARED.contains(&reason)
 }
 
+/// Whether it tells of Nodes that have one provider ID.
+#[must_use]
+pub fn is_of_one_instance(reason: &str) -> bool {
+    reason == NODES_SHARED[0]
+}
+
 /// Whether an event of this reason says that something stays when the Service goes.
 #[must_use]
 pub fn says_kept(reason: &str) -> bool {
