@@ -14,6 +14,7 @@ use bowline_plan::RefusedBy;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::intent::WantedNode;
 use crate::load_balancer::members::Members;
 use crate::load_balancer::objects::{
@@ -279,6 +280,14 @@ impl Observed {
     /// The rules of a firewall for several ports, as they were listed with the others.
     pub(crate) fn ranges(&self, id: &FirewallId) -> &[PortRange] {
         self.ranges.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether those let in just these sources at a port.
+    pub(crate) fn is_open_by_ranges(&self, id: &FirewallId, ingress: IngressPort, wanted: &Cidrs) -> bool {
+        let open = self.ranges(id).iter().filter(|range| range.has(ingress));
+        let open: Vec<&String> = open.flat_map(|range| &range.networks).collect();
+        let sources: Cidrs = open.iter().collect();
+        !open.is_empty() && sources.covers_ipv4(wanted) && wanted.covers_ipv4(&sources)
     }
 
     /// The members of a rule.
