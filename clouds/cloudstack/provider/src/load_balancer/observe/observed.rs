@@ -401,8 +401,11 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
         Fact::Neighbours(network, found) => drop(observed.neighbours.insert(network, found)),
         Fact::Firewall(id, FirewallList { mut rules, ranges }) => {
-            if let Some(recent) = own.firewalls.get(&id) {
-                recent.lay_over(&mut rules, |rule| &rule.id);
+            if let Some(recent) = own.firewalls.get_mut(&id) {
+                match own.verifies {
+                    true => recent.lay_over_last(&mut rules, |rule| &rule.id),
+                    false => recent.lay_over(&mut rules, |rule| &rule.id),
+                }
             }
             observed.firewalls.insert(id.clone(), rules);
             observed.ranges.insert(id, ranges);
@@ -412,8 +415,11 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Unreadable(need, error) => drop(observed.unreadable.insert(need, error)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
         Fact::Policies(rule, mut policies) => {
-            if let Some(recent) = own.policies.get(&rule) {
-                recent.lay_over(&mut policies, |policy| &policy.id);
+            if let Some(recent) = own.policies.get_mut(&rule) {
+                match own.verifies {
+                    true => recent.lay_over_last(&mut policies, |policy| &policy.id),
+                    false => recent.lay_over(&mut policies, |policy| &policy.id),
+                }
             }
             observed.policies.insert(rule, policies);
         }
