@@ -18,6 +18,8 @@ pub enum AddressLoss {
     LoadBalancerGone,
     /// Its floating IP was gone.
     FloatingIPGone,
+    /// Its public IP address was not the account's any more.
+    AddressGone,
     /// The Service was changed.
     ServiceChanged,
     /// This process knows no cause.
@@ -26,9 +28,10 @@ pub enum AddressLoss {
 
 impl AddressLoss {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::LoadBalancerGone,
         Self::FloatingIPGone,
+        Self::AddressGone,
         Self::ServiceChanged,
         Self::Unknown,
     ];
@@ -39,6 +42,7 @@ impl AddressLoss {
         [
             (reasons::GONE.0, Self::LoadBalancerGone),
             (reasons::FLOATING_IP_GONE.0, Self::FloatingIPGone),
+            (reasons::ADDRESS_GONE.0, Self::AddressGone),
         ]
         .into_iter()
         .find_map(|(of, loss)| (of == reason).then_some(loss))
@@ -50,6 +54,7 @@ impl AddressLoss {
         match self {
             Self::LoadBalancerGone => "LoadBalancerGone",
             Self::FloatingIPGone => "FloatingIPGone",
+            Self::AddressGone => "AddressGone",
             Self::ServiceChanged => "ServiceChanged",
             Self::Unknown => "Unknown",
         }
@@ -61,6 +66,7 @@ impl AddressLoss {
         match self {
             Self::LoadBalancerGone => "the load balancer was gone",
             Self::FloatingIPGone => "the floating IP was deleted or led elsewhere",
+            Self::AddressGone => "the public IP address was released, or is another account's",
             Self::ServiceChanged => "the Service was changed, or the cloud no longer had it",
             Self::Unknown => "the load balancer does not have it any more",
         }

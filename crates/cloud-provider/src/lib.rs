@@ -75,7 +75,7 @@ pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };
 pub use provider::{
-    Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion,
+    Allowance, CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, Misfit, ServerVersion,
 };
 pub use question::{Question, Unanswered, ask_all};
 pub use refusals::{RefusalBook, Refusals, held_back_for};

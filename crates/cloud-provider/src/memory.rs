@@ -245,6 +245,16 @@ impl<K: PartialEq, T> Recent<K, T> {
         }
         listed.retain(|one| !self.is_deleted(id(one)));
     }
+
+    /// The same, and what the list has counts as it shows it from then on.
+    pub fn lay_over_last(&mut self, listed: &mut Vec<T>, id: impl Fn(&T) -> &K)
+    where
+        T: Clone,
+    {
+        self.written
+            .retain(|(written, _)| listed.iter().all(|known| id(known) != written));
+        self.lay_over(listed, id);
+    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,12 @@ pub trait CloudProvider: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Compares the configuration with what the cloud has, for a person: what does not fit, before a Service meets it. No question:
+    /// there is nothing to compare.
+    fn misfits(&self) -> Vec<Question<'_, Misfit>> {
+        Vec::new()
+    }
+
     /// Work that belongs to no single Service.
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
         Vec::new()
@@ -82,6 +88,15 @@ pub struct Allowance {
     pub text: String,
     /// Whether a manager cannot do its work for that.
     pub is_lacking: bool,
+}
+
+/// Something of the configuration that does not fit what the cloud has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// In words, with both values.
+    pub text: String,
+    /// Who has to do what.
+    pub remedy: String,
 }
 
 /// What a provider does with the UID of the cluster, which is that of the namespace `kube-system`.

@@ -19,6 +19,8 @@ pub const QUOTA_MET: (&str, NoteKind) = ("LoadBalancerQuotaMet", Warning);
 pub const GONE: (&str, NoteKind) = ("LoadBalancerGone", Warning);
 /// The floating IP that the Service shows was deleted or leads elsewhere.
 pub const FLOATING_IP_GONE: (&str, NoteKind) = ("LoadBalancerFloatingIPGone", Warning);
+/// The public IP address that the Service shows was released, or is another account's.
+pub const ADDRESS_GONE: (&str, NoteKind) = ("PublicIPGone", Warning);
 /// One load balancer too many was deleted.
 pub const DUPLICATE_REMOVED: (&str, NoteKind) = ("LoadBalancerDuplicateRemoved", Normal);
 /// A load balancer that the Service seems to have is another's, or may be, and is neither changed nor deleted.
@@ -44,6 +46,12 @@ pub fn is_beside(reason: &str) -> bool {
 #[must_use]
 pub fn is_of_nodes(reason: &str) -> bool {
     reason == NODES_LEFT_OUT.0 || NODES_SHARED.contains(&reason)
+}
+
+/// Whether it tells of Nodes that have one provider ID.
+#[must_use]
+pub fn is_of_one_instance(reason: &str) -> bool {
+    reason == NODES_SHARED[0]
 }
 
 /// Whether an event of this reason says that something stays when the Service goes.

@@ -19,8 +19,8 @@ use futures::future::BoxFuture;
 
 use crate::{
     Allowance, BackgroundFacts, BackgroundWork, Begin, CloudError, CloudProvider, ClusterUid, InstancesV2,
-    LoadBalancer, Node, Question, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses, ServiceKey,
-    ServicesView,
+    LoadBalancer, Misfit, Node, Question, Reconcile, Route, RouteChange, Routes, Service, ServiceClasses,
+    ServiceKey, ServicesView,
 };
 use bowline_plan::Refusal;
 use instances::Instances;
@@ -200,6 +200,10 @@ impl CloudProvider for Several {
 
     fn allowance(&self) -> Vec<Question<'_, Allowance>> {
         self.each(|cloud| cloud.provider.allowance())
+    }
+
+    fn misfits(&self) -> Vec<Question<'_, Misfit>> {
+        self.each(|cloud| cloud.provider.misfits())
     }
 
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {

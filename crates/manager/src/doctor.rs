@@ -59,6 +59,7 @@ pub const TOPICS: &[&Topic] = &[
     &cloud::LOGIN,
     &cloud::INSTANCES,
     &cloud::LOAD_BALANCERS,
+    &cloud::FITS,
     &cloud::ROUTES,
     &cloud::BILLED,
     &cloud::LEFT_BEHIND,

@@ -32,6 +32,8 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// How long it waited, because the plan said so.
     pub waited: Duration,
+    /// For what it waited last.
+    pub waited_for: String,
     /// When to look again, if it settled and there is something to be tidied up later.
     pub again: Option<Duration>,
     /// What is not as it is asked for although the last plan settled.

@@ -110,9 +110,10 @@ impl ServiceLoop {
         let mut is_unverified = false;
         for _ in 0..MAX_WAITS {
             match drive(session, Mode::Apply(&self.lanes), hooks, &mut is_unverified).await {
-                Ok(Driven::Wait { after, .. }) if !matches!(hooks.interruption, Interruption::AfterStep(n) if n == hooks.made()) =>
+                Ok(Driven::Wait { after, reason }) if !matches!(hooks.interruption, Interruption::AfterStep(n) if n == hooks.made()) =>
                 {
                     hooks.state().run.waited += after;
+                    hooks.state().run.waited_for = reason;
                     tokio::time::sleep(after).await;
                 }
                 driven => return driven,

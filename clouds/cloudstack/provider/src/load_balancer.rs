@@ -120,14 +120,23 @@ impl Reconciler for Balancers {
             let rule = observed.rules.iter().find(|rule| rule.id == *id);
             let rule = rule.map_or(id.as_str(), |rule| rule.name.as_str());
             let names = members.iter().map(|member| {
-                let mut nodes = wanted.nodes.iter();
-                let node = nodes.find(|node| node.instance_id.as_ref() == Some(member));
-                let listed = || index.and_then(|index| index.with_id(member));
-                node.map(|node| node.node.as_str())
-                    .or_else(|| listed().map(|instance| instance.name.as_str()))
-                    .unwrap_or(member.as_str())
+                let listed = index.and_then(|index| index.with_id(member));
+                let listed = listed.map(|instance| instance.name.as_str());
+                let nodes = wanted.nodes.iter();
+                let nodes = nodes.filter(|node| node.instance_id.as_ref() == Some(member));
+                let nodes: Vec<&str> = nodes.map(|node| node.node.as_str()).collect();
+                // Of several Nodes with one provider ID, the one with the name of the virtual machine is its own.
+                match (listed, nodes.as_slice()) {
+                    (Some(name), nodes) if nodes.is_empty() || nodes.contains(&name) => name.to_owned(),
+                    (_, []) => member.to_string(),
+                    (_, nodes) => nodes.join(" or "),
+                }
             });
-            shown.add_members(&format!("rule {rule}"), names.map(|name| (name, "")));
+            let names: Vec<String> = names.collect();
+            shown.add_members(
+                &format!("rule {rule}"),
+                names.iter().map(|name| (name.as_str(), "")),
+            );
         }
         if !observed.members.is_empty() {
             let text = "CloudStack checks no health: it does not tell whether a member answers";

@@ -28,6 +28,9 @@ bowline_plan::events! {
     ADDRESS_KEPT = reasons::ADDRESS_KEPT, Shared,
         "An address that this Service used is not released. Either others use it, or nothing proves that it was acquired for this Service.",
         "If nobody needs the address, release it by hand.";
+    ADDRESS_GONE = reasons::ADDRESS_GONE, Shared,
+        "The address that the Service shows was released in CloudStack, or given to another account. Bowline acquires another one.",
+        "Have DNS and firewalls follow to the address that the Service shows now. Look in CloudStack's events who released the old one.";
     ADDRESS_PENDING = "PublicIPPending", Warning,
         "CloudStack has been acquiring or releasing an address of the Service for an unusually long time. An address that was being acquired is released and acquired again. If the release does not end either, and the Service asked for no particular address, it gets another one after a minute, and Bowline releases the first one later.",
         "Look at CloudStack's asynchronous jobs for the address. An administrator can end them.";

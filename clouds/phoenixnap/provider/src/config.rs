@@ -29,6 +29,8 @@ pub struct Options {
     pub settings: Settings,
     /// Whether Services get blocks, and on which network.
     pub load_balancing: LoadBalancing,
+    /// What names the network, in words, if something does.
+    pub network_source: String,
     /// Where blocks are bought; `None`: each Service says it.
     pub location: Option<String>,
     /// What says so, in words, if something does.
@@ -105,11 +107,12 @@ impl Options {
 
         let selector = |text: &str| Selector::parse(text).map_err(|error| not_a_selector(&error));
         let nodes = sources.parsed(Setting::ServiceNodeSelector, "", selector)?;
-        let (location, origin) = sources.text(Setting::Location, "");
-        let location_source = sources.place(Setting::Location, origin);
+        let location = sources.text(Setting::Location, "").0;
+        let location_source = sources.place_of(Setting::Location);
         let location = Some(location).filter(|location| !location.is_empty());
         let location_annotation = sources.text(Setting::LocationAnnotation, LOCATION.key).0;
         let load_balancing = sources.parsed(Setting::LoadBalancer, "", LoadBalancing::parse)?;
+        let network_source = sources.place_of(Setting::LoadBalancer);
         let block_description = sources.parsed(Setting::BlockDescription, "", BlockDescription::parse)?;
         let switch = |text: &str| {
             let switch = text.to_ascii_lowercase().parse::<bool>();
@@ -120,6 +123,7 @@ impl Options {
         Ok(Self {
             settings,
             load_balancing,
+            network_source,
             location,
             location_source,
             location_annotation,

@@ -27,7 +27,7 @@ mod apply;
 mod blocks;
 mod claim;
 mod evidence;
-mod intent;
+pub(crate) mod intent;
 mod learn;
 mod names;
 pub(crate) mod observe;

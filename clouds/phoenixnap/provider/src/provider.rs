@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudProvider, ClusterUid, InstancesV2, LoadBalancer, Question,
-    RefusalBook,
+    BackgroundFacts, BackgroundWork, CloudError, CloudProvider, ClusterUid, InstancesV2, LoadBalancer,
+    Misfit, Question, RefusalBook,
 };
-use bowline_phoenixnap_client::{Client, Credentials};
+use bowline_phoenixnap_client::{Class, Client, Credentials};
 
 use crate::config::{LoadBalancing, Options};
 use crate::load_balancer::Balancers;
+use crate::load_balancer::intent::{correct_location, correct_network};
 use crate::load_balancer::observe::network::Network;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::sweeper::Sweeper;
@@ -29,7 +30,7 @@ pub struct PhoenixNap {
 }
 
 struct Balancing {
-    balancers: Arc<dyn LoadBalancer>,
+    balancers: Arc<Balancers>,
     sweeper: Arc<Sweeper>,
     watch: Arc<NetworkWatch>,
 }
@@ -49,6 +50,35 @@ impl Balancing {
                 refusals: RefusalBook::default(),
             }),
         }
+    }
+
+    /// Whether the public network is there, and where blocks are bought.
+    async fn misfits(&self) -> Result<Vec<Misfit>, CloudError> {
+        let Balancers { network, options, .. } = &*self.balancers;
+        let known = match self.balancers.client.public_network(network).await {
+            Ok(known) => known,
+            Err(error) if error.class == Class::Denied => {
+                return Ok(vec![Misfit {
+                    text: format!("public network {network} of {}: {error}", options.network_source),
+                    remedy: correct_network(&options.network_source, network),
+                }]);
+            }
+            // A gateway that does not have this call: nothing is compared.
+            Err(error) if error.status() == Some(404) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let (Some(wanted), Some(location)) = (&options.location, &known.location) else {
+            return Ok(Vec::new());
+        };
+        let fits = wanted.eq_ignore_ascii_case(location);
+        let misfit = || Misfit {
+            text: format!(
+                "IP blocks are to be bought in {wanted} ({}), and public network {network} is in {location}: none of them could be attached",
+                options.location_source
+            ),
+            remedy: correct_location(&options.location_source, wanted, location),
+        };
+        Ok((!fits).then(misfit).into_iter().collect())
     }
 }
 
@@ -97,7 +127,7 @@ impl CloudProvider for PhoenixNap {
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
-        Some(Arc::clone(&self.balancing.as_ref()?.balancers))
+        Some(Arc::clone(&self.balancing.as_ref()?.balancers) as Arc<dyn LoadBalancer>)
     }
 
     fn service_account(&self) -> Option<&'static str> {
@@ -108,6 +138,11 @@ impl CloudProvider for PhoenixNap {
         let balancing = self.balancing.iter();
         let left = balancing.map(|balancing| balancing.sweeper.left_over(facts.clone()));
         left.map(Question::new).collect()
+    }
+
+    fn misfits(&self) -> Vec<Question<'_, Misfit>> {
+        let balancing = self.balancing.iter();
+        balancing.map(|it| Question::new(it.misfits())).collect()
     }
 
     fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {

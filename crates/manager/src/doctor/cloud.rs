@@ -8,8 +8,8 @@ use std::time::Duration;
 use bowline_cloud_provider::effects::read_as;
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_cloud_provider::{
-    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, LoadBalancer, Node, Service, ServiceClasses,
-    ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
+    AnnotationSpec, BackgroundFacts, CloudError, ErrorKind, LoadBalancer, Misfit, Node, Question, Service,
+    ServiceClasses, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts,
 };
 use bowline_controllers::node_set;
 use bowline_controllers::route::RouteSettings;
@@ -47,6 +47,13 @@ pub(super) static LOAD_BALANCERS: Topic = Topic::new(
     Category::Cloud,
     "cloud.load-balancers",
     "load balancers are read",
+    "docs/guides/troubleshoot.md#the-cloud",
+);
+
+pub(super) static FITS: Topic = Topic::new(
+    Category::Cloud,
+    "cloud.configuration",
+    "the configuration fits the cloud",
     "docs/guides/troubleshoot.md#the-cloud",
 );
 
@@ -156,6 +163,9 @@ pub(super) async fn checks(
         listed,
         balanced,
     ];
+    if is_served {
+        checks.extend(fits(provider.misfits(), cause).await);
+    }
     let are_made = patient.config.controllers.includes(ControllerName::Route)
         && patient.config.settings.routes.is_wanted;
     if let (true, Some(routes)) = (are_made, provider.routes()) {
@@ -172,6 +182,23 @@ pub(super) async fn checks(
         );
     }
     checks
+}
+
+/// Whether what the configuration names is in the cloud as it says, where a provider compares that. `None`: none does.
+async fn fits(asked: Vec<Question<'_, Misfit>>, cause: Option<&CloudError>) -> Option<Check> {
+    if asked.is_empty() {
+        return None;
+    }
+    let (all, failed) = ask_each(asked).await;
+    Some(match (all.first(), failed.first()) {
+        (None, None) => FITS.ok("as far as it is compared"),
+        (None, Some(unanswered)) => failed_besides(&FITS, &unanswered.error(), cause),
+        (Some(Misfit { text, remedy }), _) => {
+            let more = all.iter().skip(1);
+            let more = more.map(|Misfit { text, remedy }| format!("{text}; {remedy}"));
+            FITS.failed(text.clone(), remedy.clone()).with(more.collect())
+        }
+    })
 }
 
 /// What belongs to no Service, where the provider looks for it. `None`: it does not.

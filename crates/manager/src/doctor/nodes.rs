@@ -117,7 +117,10 @@ pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check
         return BALANCED.skipped("no plan of a Service is made");
     };
     let of_plan = |plan: &PlanReport| {
-        let notes = plan.notes.iter().filter(|note| reasons::is_of_nodes(note.reason));
+        let notes = plan.notes.iter().filter(|note| {
+            // Whose the Nodes are tells of several with one provider ID.
+            reasons::is_of_nodes(note.reason) && !reasons::is_of_one_instance(note.reason)
+        });
         let texts = notes.map(|note| note.text.replace(&plan.object, "NAMESPACE/NAME"));
         texts.collect::<Vec<_>>()
     };
@@ -126,7 +129,7 @@ pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check
         return BALANCED.ok("as far as plans of Services were made");
     }
     let lines = texts.into_iter().collect();
-    let remedy = "the Services are served by the other Nodes. What keeps these out, `explain node/NAME` and the checks above say";
+    let remedy = "the Services that have their addresses are served by the other Nodes. What keeps these out, `explain node/NAME` and the checks above say";
     BALANCED.warning("not all", remedy).with(some_lines(lines))
 }
 
@@ -609,6 +612,14 @@ mod tests {
         let plans = [
             noted("a", "not balanced over: n1"),
             noted("b", "not balanced over: n1"),
+            // Whose the Nodes are tells that.
+            PlanReport {
+                notes: vec![Note::warning(
+                    "NodesShareInstance",
+                    "nodes n1 and n2 have the same",
+                )],
+                ..PlanReport::of_nothing("default/c".to_owned())
+            },
         ];
         let check = left_out(Some(&plans), false);
         assert_eq!(check.outcome, Outcome::Warning);

@@ -150,6 +150,9 @@ impl<'a> Failure<'a> {
             }
             "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
             "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
+            "waiting" | "pending" if self.text.contains("whoever ") => {
+                "nobody has to do anything, unless it stays: then whoever the text names does what it says"
+            }
             "waiting" | "pending" if self.has_lasted(now) => {
                 "this is too long: whoever owns the project looks at the load balancer in the cloud, and at what the text names; what never ends \
                  there is for the cloud's operator"

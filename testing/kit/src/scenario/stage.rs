@@ -504,6 +504,7 @@ fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Valu
         "notes": notes.collect::<Vec<_>>(),
         "reasons": run.reasons(),
         "waited_ms": run.waited.as_millis(),
+        "waited_for": run.waited_for,
         "again_ms": run.again.map(|again| again.as_millis()),
         "lacks": run.lacks,
         "stated_ms": run.stated.map(|stated| stated.as_millis()),

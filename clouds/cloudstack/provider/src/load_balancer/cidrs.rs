@@ -79,6 +79,18 @@ impl Cidrs {
         shared.all(|shared| all.iter().any(|network| network.contains(shared)))
     }
 
+    /// Whether each address of IPv4 that is in `other` is in these, too.
+    pub(crate) fn covers_ipv4(&self, other: &Self) -> bool {
+        let all: Vec<IpNet> = self.explicit().into_iter().collect();
+        let all = IpNet::aggregate(&all);
+        let covers = |network: &IpNet| all.iter().any(|wide| wide.contains(network));
+        let ipv4 = other
+            .explicit()
+            .into_iter()
+            .filter(|it| matches!(it, IpNet::V4(_)));
+        other.strange.is_empty() && ipv4.into_iter().all(|network| covers(&network))
+    }
+
     /// The networks, with "no restriction" written out.
     fn explicit(&self) -> BTreeSet<IpNet> {
         if self.is_everything() {
@@ -195,13 +207,6 @@ mod tests {
                 .map(str::trim)
                 .filter(|item| !item.is_empty())
                 .collect()
-        }
-
-        /// Whether all of the other networks lie within these.
-        pub(crate) fn contains(&self, other: &Self) -> bool {
-            let own = self.explicit();
-            let is_within = |network: &IpNet| own.iter().any(|wide| wide.contains(network));
-            other.networks.iter().all(is_within)
         }
     }
 

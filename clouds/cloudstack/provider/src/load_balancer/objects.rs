@@ -410,9 +410,17 @@ impl PortRange {
     /// Whether the API refuses a rule for a port because of this one: it takes no two that have a port in common and name the same
     /// network (`FirewallManagerImpl.detectRulesConflict`).
     pub(crate) fn is_in_the_way(&self, ingress: IngressPort, networks: &[String]) -> bool {
-        self.protocol == ingress.protocol
-            && self.ports.contains(&ingress.port)
-            && networks.iter().any(|network| self.networks.contains(network))
+        self.has(ingress) && networks.iter().any(|network| self.networks.contains(network))
+    }
+
+    /// Whether a port is one of those that it lets in.
+    pub(crate) fn has(&self, ingress: IngressPort) -> bool {
+        self.protocol == ingress.protocol && self.ports.contains(&ingress.port)
+    }
+
+    /// Who is let in.
+    pub(crate) fn sources(&self) -> Cidrs {
+        self.networks.iter().collect()
     }
 }
 

@@ -11,6 +11,7 @@ mod leaseweb;
 mod orphans;
 mod queued;
 mod shared_addresses;
+mod shown;
 mod site;
 mod wishes;
 mod world;

@@ -131,6 +131,12 @@ impl Sources<'_> {
         Ok((text, source))
     }
 
+    /// Where a setting has its value from, in words.
+    pub(super) fn place_of(&self, setting: Setting) -> String {
+        let origin = self.find(setting).map_or(Origin::Default, |(_, origin)| origin);
+        self.place(setting, origin)
+    }
+
     /// Where a value is set, in words: one that is set somewhere, and not by a flag.
     pub(super) fn place(&self, setting: Setting, origin: Origin) -> String {
         match origin {

@@ -54,6 +54,8 @@ pub(crate) struct Wanted {
     pub(crate) location_annotation: String,
     /// Where the configuration says so, in words; `None` if it is the annotation that does.
     pub(crate) location_source: Option<String>,
+    /// Where the configuration names the public network, in words.
+    pub(crate) network_source: String,
     /// What a block would be described with.
     pub(crate) block_description: Option<String>,
     /// Whether kube-vip's annotation is kept equal to the address.
@@ -75,13 +77,26 @@ pub(crate) enum Families {
     Ipv6,
 }
 
+/// What to do where the configuration has blocks bought in another location than that of the public network.
+pub(crate) fn correct_location(source: &str, location: &str, of_network: &str) -> String {
+    format!(
+        "whoever runs the manager corrects {source}, which is {location}, to {of_network}, or names a public network that is in {location}"
+    )
+}
+
+/// What to do where the API denies the public network.
+pub(crate) fn correct_network(source: &str, network: &str) -> String {
+    format!(
+        "whoever runs the manager looks in the portal whether public network {network} is there: if it was deleted, or the ID is wrong, another one \
+         belongs into {source}, kube-vip://ID; if it is there, the manager needs credentials of its account"
+    )
+}
+
 impl Wanted {
     /// What to do where blocks are bought in another location than that of the public network.
     pub(crate) fn correct_location(&self, location: &str, of_network: &str) -> String {
         match &self.location_source {
-            Some(source) => format!(
-                "whoever runs the manager corrects {source}, which is {location}, to {of_network}, or names a public network that is in {location}"
-            ),
+            Some(source) => correct_location(source, location, of_network),
             None => format!(
                 "whoever owns the Service corrects its annotation {} to {of_network}",
                 self.location_annotation
@@ -164,6 +179,7 @@ pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Re
         location: options.location.as_deref().or(annotated).map(str::to_owned),
         location_annotation: options.location_annotation.clone(),
         location_source: options.location.as_ref().map(|_| options.location_source.clone()),
+        network_source: options.network_source.clone(),
         ignored: ignored(&facts.service, options, annotated),
         families: match (has("IPv4"), has("IPv6")) {
             (false, true) => Families::Ipv6,

@@ -1,6 +1,6 @@
 //! What a write's answer told, or will tell. Pure.
 
-use bowline_cloud_provider::effects::as_shown;
+use bowline_cloud_provider::effects::{MADE_UP_NETWORK, as_shown};
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus};
 use serde_json::json;
 
@@ -54,8 +54,7 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
         CloudStep::CreateTagName { .. } => Learned::Name,
         CloudStep::BuyBlock { new } => {
             let id = format!("new-{}", seen.memory.made_up());
-            // Whatever its addresses will be; those for documentation cannot be mistaken for them.
-            let filled_in = json!({"id": id, "cidr": "192.0.2.0/29", "status": "unassigned"});
+            let filled_in = json!({"id": id, "cidr": MADE_UP_NETWORK, "status": "unassigned"});
             Learned::Blocks(as_shown(&filled_in, new, 1).into_iter().collect())
         }
         CloudStep::Attach { .. } => Learned::Attached,

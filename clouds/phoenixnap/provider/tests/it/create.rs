@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
-use bowline_kit::{Outcome, predicted_kinds};
+use bowline_cloud_provider::plan::ReportedOutcome;
+use bowline_kit::{Outcome, predict, predicted_kinds};
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::{BlockSpec, BlockStatus};
 
@@ -31,6 +32,24 @@ async fn the_writes_for_a_service_are_those_that_were_predicted_in_that_order() 
         let run = world.run(KEY).await.settled();
         assert_eq!(run.kinds_of_steps(), predicted);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_shows_no_address_that_it_made_up() {
+    let world = World::with_service();
+    let facts = world.facts(KEY, world.now());
+    let report = predict(world.cloud.load_balancer().unwrap(), facts).await;
+    let ReportedOutcome::Settled { publishes } = &report.outcome else {
+        panic!("{report:#?}");
+    };
+    assert_eq!(*publishes, ["an address of the block that is bought"]);
+    let words = report.in_words();
+    assert!(
+        words.iter().any(|it| it.starts_with("attach IP block <new> to ")),
+        "{words:?}"
+    );
+    let has_numbers = |it: &String| it.contains("192.0.2.") || it.contains("0.0.0.");
+    assert!(!words.iter().any(has_numbers), "{words:?}");
 }
 
 #[tokio::test(start_paused = true)]

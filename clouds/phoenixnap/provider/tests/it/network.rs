@@ -78,3 +78,35 @@ async fn the_network_is_read_at_the_start_until_it_is_known_and_then_once_an_hou
     world.watch().await;
     assert_eq!(reads(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_that_does_not_fit_the_network_is_told_before_anything_is_bought() {
+    let misfits = async |world: &World| {
+        let late = || std::future::pending::<bowline_cloud_provider::CloudError>();
+        let (misfits, failed) = bowline_cloud_provider::ask_all(world.cloud.misfits(), late).await;
+        assert_eq!(failed, []);
+        let told = misfits
+            .into_iter()
+            .map(|it| format!("{}; {}", it.text, it.remedy));
+        told.collect::<Vec<_>>()
+    };
+    let fits = World::with(&[USUAL[1], ("PNAP_LOCATION", "nld")]);
+    assert_eq!(misfits(&fits).await, Vec::<String>::new());
+    let elsewhere = World::with(&[USUAL[1], ("PNAP_LOCATION", "SEA")]);
+    assert_eq!(
+        misfits(&elsewhere).await,
+        [
+            "IP blocks are to be bought in SEA (the variable PNAP_LOCATION), and public network 6598f7c2d2a94b6e0f1c1234 is in NLD: none of \
+             them could be attached; whoever runs the manager corrects the variable PNAP_LOCATION, which is SEA, to NLD, or names a public \
+             network that is in SEA"
+        ]
+    );
+    elsewhere.sim.faults().add(reading().nth(1).status(403));
+    let told = misfits(&elsewhere).await;
+    assert!(
+        told[0].contains("if it was deleted, or the ID is wrong"),
+        "{told:?}"
+    );
+    elsewhere.sim.faults().add(reading().nth(1).status(404));
+    assert_eq!(misfits(&elsewhere).await, Vec::<String>::new());
+}

@@ -1,5 +1,6 @@
 //! The ends of a plan that all parts of it have.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Pauses};
@@ -13,6 +14,9 @@ use crate::messages::STILL_CHANGING;
 
 /// How long a balancer may be changing before somebody is told.
 const PATIENCE: Duration = Duration::from_secs(180);
+
+/// From when on what it waits for says whom to ask: mostly a change is done within seconds.
+const LONG: Duration = Duration::from_secs(60);
 
 /// The time before each look at a balancer that is changing.
 const POLLS: Pauses = Pauses::of_micros(&[1_000_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
@@ -60,8 +64,14 @@ pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen, notes: &mut Vec<Not
         true => AFTER_WRITES,
         false => POLLS,
     };
-    wait(
-        seen.memory.pause(pauses),
-        format!("await-lb({} is {})", balancer.name, balancer.status),
-    )
+    let mut reason = format!("await-lb({} is {})", balancer.name, balancer.status);
+    if seen.memory.waited() >= LONG {
+        let _ = write!(
+            reason,
+            "; nothing of load balancer {} can be changed meanwhile; if it stays so, whoever owns the \
+             project asks cloudscale.ch's support about it",
+            balancer.uuid
+        );
+    }
+    wait(seen.memory.pause(pauses), reason)
 }

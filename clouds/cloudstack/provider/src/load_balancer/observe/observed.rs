@@ -14,6 +14,7 @@ use bowline_plan::RefusedBy;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::intent::WantedNode;
 use crate::load_balancer::members::Members;
 use crate::load_balancer::objects::{
@@ -281,6 +282,14 @@ impl Observed {
         self.ranges.get(id).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether those let in just these sources at a port.
+    pub(crate) fn is_open_by_ranges(&self, id: &FirewallId, ingress: IngressPort, wanted: &Cidrs) -> bool {
+        let open = self.ranges(id).iter().filter(|range| range.has(ingress));
+        let open: Vec<&String> = open.flat_map(|range| &range.networks).collect();
+        let sources: Cidrs = open.iter().collect();
+        !open.is_empty() && sources.covers_ipv4(wanted) && wanted.covers_ipv4(&sources)
+    }
+
     /// The members of a rule.
     pub(crate) fn members(&self, rule: &RuleId) -> Result<&BTreeSet<VirtualMachineId>, Unread> {
         known(&self.members, rule, Need::Members)
@@ -392,8 +401,11 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Forwarded(address, what) => drop(own.forwarded.insert(address, what)),
         Fact::Neighbours(network, found) => drop(observed.neighbours.insert(network, found)),
         Fact::Firewall(id, FirewallList { mut rules, ranges }) => {
-            if let Some(recent) = own.firewalls.get(&id) {
-                recent.lay_over(&mut rules, |rule| &rule.id);
+            if let Some(recent) = own.firewalls.get_mut(&id) {
+                match own.verifies {
+                    true => recent.lay_over_last(&mut rules, |rule| &rule.id),
+                    false => recent.lay_over(&mut rules, |rule| &rule.id),
+                }
             }
             observed.firewalls.insert(id.clone(), rules);
             observed.ranges.insert(id, ranges);
@@ -403,8 +415,11 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Unreadable(need, error) => drop(observed.unreadable.insert(need, error)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
         Fact::Policies(rule, mut policies) => {
-            if let Some(recent) = own.policies.get(&rule) {
-                recent.lay_over(&mut policies, |policy| &policy.id);
+            if let Some(recent) = own.policies.get_mut(&rule) {
+                match own.verifies {
+                    true => recent.lay_over_last(&mut policies, |policy| &policy.id),
+                    false => recent.lay_over(&mut policies, |policy| &policy.id),
+                }
             }
             observed.policies.insert(rule, policies);
         }

@@ -21,7 +21,7 @@ use crate::load_balancer::observe::learn::Learned;
 use crate::load_balancer::observe::lists::{firewall_of, members_of, saying};
 use crate::load_balancer::observe::observed::{Fact, Need, Observed, Pending, Seen, see};
 use crate::load_balancer::observe::released::Releases;
-use crate::load_balancer::observe::remembered::Remembered;
+use crate::load_balancer::observe::remembered::{Remembered, Unlisted};
 use crate::load_balancer::observe::rules::BalancerRules;
 use crate::load_balancer::observe::times::{INHERITED, LOOK, PATIENCE, STUCK};
 use crate::load_balancer::observe::trust::Trust;
@@ -59,6 +59,8 @@ pub(crate) struct Reads {
     unanswered: Kept<String, Instant>,
     /// The addresses that this process released.
     releases: Releases,
+    /// What the last reconcile of a Service wrote, by its UID: the next one may come before a list shows it.
+    unlisted: Kept<String, Unlisted>,
     /// What is known of claims under which something may have been asked for.
     pub(crate) address_requests: AddressRequests,
     clock: WallClock,
@@ -89,6 +91,7 @@ impl Reads {
             underway: Kept::default(),
             unanswered: Kept::default(),
             releases: Releases::default(),
+            unlisted: Kept::default(),
             address_requests: AddressRequests::default(),
             clock,
             needs,
@@ -137,6 +140,14 @@ impl Reads {
         pending: Vec<Pending>,
     ) -> Result<Seen, CloudError> {
         let (mut observed, known) = self.beginning(intent).await?;
+        if memory.own.written.is_none() {
+            let uid = &intent.identity().uid;
+            let before = self.unlisted.with(uid, |kept| {
+                *kept = kept.take().filter(Unlisted::is_recent);
+                kept.clone()
+            });
+            before.into_iter().for_each(|before| memory.own.follows(before));
+        }
         memory.own.rules.lay_over(&mut observed.rules, |rule| &rule.id);
         observed.pending = pending;
         memory.own.known = known;
@@ -160,7 +171,11 @@ impl Reads {
         let (mut observed, known) = self.beginning(intent).await?;
         memory.own.verify(&mut observed.rules)?;
         memory.own.known = known;
-        self.from(intent, Seen { observed, memory }).await
+        let seen = self.from(intent, Seen { observed, memory }).await?;
+        let unlisted = Some(seen.memory.own.unlisted()).filter(Unlisted::is_recent);
+        let uid = &intent.identity().uid;
+        self.unlisted.with(uid, |kept| *kept = unlisted);
+        Ok(seen)
     }
 
     /// A reconcile came to its end, and all is as it is wanted.
@@ -230,6 +245,8 @@ impl Reads {
     /// A write has its answer, if any.
     pub(crate) fn written(&self, intent: &Intent, seen: &Seen, step: &CloudStep, learned: &Learned) {
         let Identity { uid, name, .. } = intent.identity();
+        // What it begins with has changed. What comes of that, its end tells.
+        self.unlisted.with(uid, |kept| *kept = None);
         if let Some(request) = step.address_request() {
             self.releases.asked(uid, &request.subject);
         }

@@ -74,7 +74,7 @@ impl Released {
     }
 
     /// Whether an address is not the Service's any more, whatever is listed under its ID.
-    pub(super) fn has(&self, id: &PublicIpId) -> bool {
+    pub(crate) fn has(&self, id: &PublicIpId) -> bool {
         self.addresses.contains_key(id)
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct Remembered {
     pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
     /// Stickiness policies that were made and deleted, by the ID of their rule.
     pub(crate) policies: BTreeMap<RuleId, Recent<StickinessPolicyId, StickinessPolicy>>,
+    /// Whether all is looked at once more, after all was written: what a list shows by now counts as it shows it from then on.
+    pub(crate) verifies: bool,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
     /// Rules are listed whose address was released, and not looked at for a while: the list may be behind.
@@ -74,7 +76,45 @@ pub(crate) struct Made {
     pub(crate) is_stuck: bool,
 }
 
+/// What was written, and no list has to show yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unlisted {
+    written: Option<Instant>,
+    rules: Recent<RuleId, Rule>,
+    firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
+    policies: BTreeMap<RuleId, Recent<StickinessPolicyId, StickinessPolicy>>,
+}
+
+impl Unlisted {
+    /// Whether a list may still be behind it.
+    pub(super) fn is_recent(&self) -> bool {
+        self.written.is_some_and(|since| since.elapsed() < BEHIND)
+    }
+}
+
 impl Remembered {
+    /// What a reconcile that follows at once has to know of this one's writes.
+    pub(super) fn unlisted(&self) -> Unlisted {
+        Unlisted {
+            written: self.written,
+            rules: self.rules.clone(),
+            firewalls: self.firewalls.clone(),
+            policies: self.policies.clone(),
+        }
+    }
+
+    /// Begins with what the reconcile before wrote a moment ago.
+    pub(super) fn follows(&mut self, before: Unlisted) {
+        let Unlisted {
+            written,
+            rules,
+            firewalls,
+            policies,
+        } = before;
+        (self.written, self.rules) = (written, rules);
+        (self.firewalls, self.policies) = (firewalls, policies);
+    }
+
     /// Everything is looked at again while something is waited for.
     pub(super) fn look_again(&mut self) {
         let before = std::mem::take(self);
@@ -123,10 +163,9 @@ impl Remembered {
                 )));
             }
         }
-        let listed: Vec<RuleId> = rules.iter().map(|rule| rule.id.clone()).collect();
-        before.rules.lay_over(rules, |rule| &rule.id);
-        listed.iter().for_each(|id| before.rules.forget(id));
+        before.rules.lay_over_last(rules, |rule| &rule.id);
         *self = Self {
+            verifies: true,
             written: before.written,
             rules: before.rules,
             firewalls: before.firewalls,

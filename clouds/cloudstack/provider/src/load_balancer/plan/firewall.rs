@@ -1,6 +1,7 @@
 //! The firewall of an address.
 //!
-//! A port is open by one rule with exactly the wanted sources. The API takes no two rules for one port that name the same
+//! A port is open by one rule with exactly the wanted sources, or by rules of people for several ports that let in just those and stand
+//! in the way of such a rule. The API takes no two rules for one port that name the same
 //! network, so a rule that shares a network with its successor has to go before that can be made. So that the port is
 //! neither closed nor wide open meanwhile, a third rule stands in: the same addresses, written as other networks.
 //! Every state on the way is recognised by what the rules are, so that it does not matter where a process stops:
@@ -51,7 +52,15 @@ pub(super) fn open(plan: &mut Builder<'_>, new: Opening, wanted: &Cidrs) -> Resu
         .iter()
         .filter(|range| range.is_in_the_way(new.ingress, &new.sources));
     if let Some(range) = in_the_way.next() {
-        plan.shortfalls.push(in_the_way_of(&new, range, &present));
+        if plan.observed.is_open_by_ranges(&at.id, new.ingress, wanted) {
+            for surplus in present {
+                plan.cloud(CloudStep::close(at, surplus, true));
+            }
+            return Ok(());
+        }
+        let lets_in = range.sources().covers_ipv4(wanted);
+        plan.shortfalls
+            .push(in_the_way_of(&new, range, (&present, lets_in)));
         return Ok(());
     }
     if let Some(why) = plan.held(&CloudStep::Open(new.clone())) {
@@ -96,8 +105,18 @@ pub(super) fn open(plan: &mut Builder<'_>, new: Opening, wanted: &Cidrs) -> Resu
     Ok(())
 }
 
-/// A person's rule is in the way, and stays. Nothing is closed for what cannot be.
-fn in_the_way_of(new: &Opening, range: &PortRange, present: &[&FirewallRule]) -> Refusal {
+/// A person's rule is in the way, and stays. Nothing is closed for what cannot be. If the rule `lets_in` all who may connect, it lets in
+/// more than those.
+fn in_the_way_of(new: &Opening, range: &PortRange, (present, lets_in): (&[&FirewallRule], bool)) -> Refusal {
+    if lets_in {
+        return refusal!(
+            "port {} of {} is open for more than {}: the address has the firewall rule {range}, and CloudStack takes no two rules that have \
+             a port and a network in common",
+            new.ingress, new.at.name, new.sources.join(",");
+            "give that rule no more networks than the service asks for, or let the service ask for all of them: Bowline leaves rules for several \
+             ports alone, and whoever deletes it shuts out who uses the other ports"
+        );
+    }
     refusal!(
         "port {} of {} cannot be opened for {}: the address has the firewall rule {range}, and CloudStack takes no two rules that have a \
          port and a network in common{}",

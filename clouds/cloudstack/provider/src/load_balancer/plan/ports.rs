@@ -43,28 +43,11 @@ pub(super) fn plan(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abiliti
     }
     let mends = is_broken && (is_begun || observed.memory.own.known.is_changed);
     let before = (is_broken && !mends).then(|| plan.clone());
-    all(
-        plan,
-        wanted,
-        home,
-        abilities,
-        What {
-            mends,
-            is_left: false,
-        },
-    );
+    let what = if mends { What::Mended } else { What::Wanted };
+    all(plan, wanted, home, abilities, what);
     if let Some(before) = before.filter(|_| plan.has_writes()) {
         *plan = before;
-        all(
-            plan,
-            wanted,
-            home,
-            abilities,
-            What {
-                mends: true,
-                is_left: false,
-            },
-        );
+        all(plan, wanted, home, abilities, What::Mended);
     }
 }
 
@@ -96,11 +79,7 @@ pub(super) fn follow_elsewhere(plan: &mut Builder<'_>, wanted: &Wanted, home: &H
             network: Arc::clone(network),
             members: found.as_ref().map(|found| found.within(&network.id)),
         };
-        let what = What {
-            mends: false,
-            is_left: true,
-        };
-        plan.part(|plan| all(plan, wanted, &there, abilities, what));
+        plan.part(|plan| all(plan, wanted, &there, abilities, What::Left));
     }
     if plan.steps.is_empty() {
         members::follow_nodes(plan, wanted); // of ports that are not wanted any more
@@ -110,17 +89,19 @@ pub(super) fn follow_elsewhere(plan: &mut Builder<'_>, wanted: &Wanted, home: &H
 }
 
 /// What is planned at an address.
-#[derive(Clone, Copy)]
-struct What {
-    /// What breaks the router is put right.
-    mends: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// All ports.
+    Wanted,
+    /// The same, and what breaks the router is put right.
+    Mended,
     /// Only the ports that are there, because the Service has left it.
-    is_left: bool,
+    Left,
 }
 
 /// The same.
 fn all(plan: &mut Builder<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, what: What) {
-    let What { mends, is_left } = what;
+    let (mends, is_left) = (what == What::Mended, what == What::Left);
     let removal = Removal::beside(wanted, &home.address);
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
@@ -170,7 +151,8 @@ pub(super) fn serves_one(plan: &Builder<'_>, wanted: &Wanted, home: &Home) -> bo
     let is_open = |port: &Port| match &at {
         Some(at) => {
             let open = observed.allowing(at, port.ingress());
-            open.is_ok_and(|open| open.iter().any(|rule| !rule.is_going))
+            let is_open = open.is_ok_and(|open| open.iter().any(|rule| !rule.is_going));
+            is_open || observed.is_open_by_ranges(&at.id, port.ingress(), &wanted.sources.cidrs)
         }
         None => true,
     };

@@ -168,8 +168,9 @@ impl Network {
         self.facts.full_for(service, &lock(&self.facts.places))
     }
 
-    /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together each waits
-    /// a moment for what the network says to the block before: if it is full whatever it shows, one block is bought in vain.
+    /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together before the
+    /// network has taken any block, each waits a moment for what it says to the block before: if it is full whatever it shows, one block
+    /// is bought in vain. After that what it shows counts.
     pub(crate) async fn reserve(&self, service: &ServiceKey) -> Result<(), NoPlace> {
         let _turn = self.facts.turn.lock().await;
         loop {
@@ -344,8 +345,12 @@ impl Facts {
         Some(begun.0.clone())
     }
 
-    /// Until when it is worth waiting for what the network says to blocks of other Services.
+    /// Until when it is worth waiting for what the network says to blocks of other Services: until it has taken one, of which it is
+    /// known then how many others there may be.
     fn is_open_until(&self, service: &ServiceKey) -> Option<Instant> {
+        if self.has_taken.load(Ordering::Relaxed) && self.known().is_some() {
+            return None;
+        }
         let places = lock(&self.places);
         let open = places
             .iter()

@@ -71,7 +71,12 @@ fn with_block(
         Attachment::Later(reason) => return later(seen, network, reason, notes),
         Attachment::Needed => {
             if let Some(reason) = &seen.busy {
-                return later(seen, network, reason.clone(), notes);
+                notes.extend(told_later(seen, network, reason));
+                let if_it_stays = format!(
+                    "{reason}; if it stays so, whoever owns the project looks at public network {network} in the portal: one that stays BUSY is \
+                     for phoenixNAP's support, and IP block {id} is billed meanwhile"
+                );
+                return wait(LOOK, if_it_stays);
             }
             // What was said of the last try holds while the next one is made, so that it is said once.
             let refused = seen.memory.own.refused.as_ref();
@@ -113,11 +118,14 @@ pub(super) fn address_write(identity: &Identity, ip: String, vip: Option<&str>) 
 }
 
 fn later(seen: &Seen, network: &str, reason: String, notes: &mut Vec<Note>) -> Next {
-    // That a block is not there at once is the way of things; a refusal is not.
-    if seen.memory.own.refused.is_some() || seen.memory.own.age >= LOOK {
-        notes.push(unattached(seen, network, &reason));
-    }
+    notes.extend(told_later(seen, network, &reason));
     wait(LOOK, reason)
+}
+
+/// That a block is not there at once is the way of things; a refusal is not.
+fn told_later(seen: &Seen, network: &str, reason: &str) -> Option<Note> {
+    let is_told = seen.memory.own.refused.is_some() || seen.memory.own.age >= LOOK;
+    is_told.then(|| unattached(seen, network, reason))
 }
 
 /// What people are told of a block that cannot be attached now.

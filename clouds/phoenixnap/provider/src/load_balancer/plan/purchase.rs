@@ -9,7 +9,7 @@ use bowline_plan::{Answer, Plan, Refusal, refusal};
 use jiff::Timestamp;
 
 use crate::load_balancer::claim::{self, Claim};
-use crate::load_balancer::intent::{Families, Identity, Wanted};
+use crate::load_balancer::intent::{Families, Identity, Wanted, correct_network};
 use crate::load_balancer::observe::network::Shown;
 use crate::load_balancer::observe::{Purchase, Seen};
 use crate::load_balancer::plan::answer::{LOOK, PATIENCE, cloud, kube, wait};
@@ -94,15 +94,15 @@ fn location<'a>(wanted: &'a Wanted, seen: &Seen, network: &str) -> Result<&'a st
     };
     let of_network = match &seen.network {
         Some(Shown::Denied(denied)) => {
-            return Err(nothing(denied).with_remedy(
-                "correct the ID behind the type of load balancer (PNAP_LOAD_BALANCER), or use credentials of the network's account",
-            ));
+            return Err(nothing(denied).with_remedy(correct_network(&wanted.network_source, network)));
         }
         Some(Shown::Known(known)) if known.is_lost() => {
             let status = known.status.as_deref().unwrap_or_default();
-            return Err(nothing(&format!("it is {status}")).with_remedy(
-                "look at the network in the portal, or name another one behind the type of load balancer (PNAP_LOAD_BALANCER)",
-            ));
+            let remedy = format!(
+                "whoever owns the project looks at the network in the portal; if it goes, whoever runs the manager names another one in {}",
+                wanted.network_source
+            );
+            return Err(nothing(&format!("it is {status}")).with_remedy(remedy));
         }
         Some(Shown::Known(known)) => known.location.as_deref(),
         Some(Shown::Unknown(_) | Shown::NotServed) | None => None,

@@ -6,13 +6,15 @@ use jiff::Timestamp;
 use crate::load_balancer::claim::{AnyAddress, Claimed, is_fresh};
 use crate::load_balancer::evidence::{self, State};
 use crate::load_balancer::intent::Wanted;
-use crate::load_balancer::objects::{Address, AddressRef, Filtering, Network, Place, PublicIpId};
+use crate::load_balancer::objects::{
+    Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId,
+};
 use crate::load_balancer::observe::observed::Pending;
 use crate::load_balancer::observe::times::STUCK;
 use crate::load_balancer::plan::builder::{Arrival, Builder, Stop, pending};
 use crate::load_balancer::plan::{acl, any_address};
 use crate::load_balancer::step::{Acquisition, CloudStep};
-use crate::messages::ADDRESS_PENDING;
+use crate::messages::{ADDRESS_GONE, ADDRESS_PENDING};
 
 fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
     CloudStep::Associate(Acquisition {
@@ -133,6 +135,28 @@ fn taken_address(
     Ok(address.address.clone())
 }
 
+/// Says that the address that the status shows is gone, where it is what the Service claims, and this process did not release it.
+fn tell_lost(plan: &mut Builder<'_>) {
+    let (identity, observed) = (plan.identity, plan.observed);
+    let released = &observed.memory.own.known.released;
+    let is_lost = |id: &PublicIpId| match observed.known_address(id) {
+        None => observed.is_known_absent(id) && !released.has(id),
+        Some(address) => address.state != AddressState::Allocating,
+    };
+    let is_served = !observed.rules.is_empty();
+    if let Some(shown) = identity.published.first()
+        && !is_served
+        && identity.claim.going().next().is_none()
+        && identity.claim.ids().any(is_lost)
+    {
+        let text = format!(
+            "public IP {shown} of the service was released in CloudStack, or is another account's or another network's now: another one is \
+             acquired. What leads to the old address, such as DNS, has to follow"
+        );
+        plan.notes.push(ADDRESS_GONE.note(text).even_at_start());
+    }
+}
+
 /// An address that the Service claims already, or any that the cloud chooses.
 pub(super) fn automatic_address(
     plan: &mut Builder<'_>,
@@ -202,6 +226,7 @@ pub(super) fn automatic_address(
         return Err(Stop::Planned);
     }
     claimable(plan, &associate(network, None, plan.now()))?;
+    tell_lost(plan);
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
     let known = plan.observed.recovered(&network.id)?.iter();
     let known = known.map(|address| address.address.id.clone());

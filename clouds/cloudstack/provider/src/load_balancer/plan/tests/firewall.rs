@@ -108,9 +108,12 @@ fn is_single(network: &str) -> bool {
 }
 
 fn is_let_in(world: &World, probe: &str) -> bool {
-    let probe: Cidrs = [probe].iter().collect();
-    let rules = &world.observed.firewalls[&firewall_of(CHOSEN)];
-    rules.iter().any(|rule| rule.sources.contains(&probe))
+    let firewall = firewall_of(CHOSEN);
+    let rules = world.observed.firewalls[&firewall].iter();
+    let rules = rules.flat_map(|rule| rule.sources.written());
+    let ranges = world.observed.observed.ranges(&firewall).iter();
+    let ranges = ranges.flat_map(|range| range.networks.clone());
+    covers(&rules.chain(ranges).collect::<Vec<_>>(), probe)
 }
 
 fn some_cidrs() -> impl Strategy<Value = Vec<String>> {
@@ -284,6 +287,12 @@ proptest! {
         let (labels, _) = api.reconcile(&mut world, usize::MAX, |_, _| Ok(()))?;
         prop_assert!(labels.iter().all(|label| !label.starts_with("close-")), "{:?}", labels);
         let wish = &wishes.last().unwrap().0;
+        // A person's rule lets in just those who may connect.
+        if api.range.is_some_and(|network| wish.iter().all(|it| it == network)) {
+            prop_assert_eq!(labels, Vec::<String>::new());
+            prop_assert!(world.observed.firewalls[&firewall_of(CHOSEN)].is_empty());
+            return Ok(());
+        }
         let is_possible = |network: &String| ![api.refuses, api.range].contains(&Some(network));
         if wish.iter().all(is_possible) {
             let rules = &world.observed.firewalls[&firewall_of(CHOSEN)];
