@@ -120,6 +120,17 @@ pub struct InstanceMetadata {
     pub additional_labels: Pairs<String>,
     /// The keys of those that tell where the instance is at the moment: a Node that has one gets its new value, too.
     pub moving_labels: &'static [&'static str],
+    /// What the operator's settings choose addresses by and the instance does not have.
+    pub unmatched: Unmatched,
+}
+
+/// What settings look for in an instance that is not there. For people: a setting that chooses nothing anywhere is mistyped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unmatched {
+    /// What it lacks, each with its setting, such as "an address in the network `privat` (internal-network-name)".
+    pub lacks: Vec<String>,
+    /// The networks that it is in instead.
+    pub networks: Vec<String>,
 }
 
 /// Whether an instance runs.
@@ -138,6 +149,27 @@ pub struct InstanceState {
     pub word: String,
     /// Whether that word says that it runs.
     pub is_running: bool,
+    /// What to do about a Node that is not ready while its instance is in this state, where that is something of its own.
+    pub remedy: Option<&'static str>,
+}
+
+impl InstanceState {
+    /// The remedy of a state that ends by itself.
+    pub const AT_WORK: &'static str = "nobody has to do anything at first: the cloud is at work on the instance, and the Node comes back by itself. If it stays so, \
+         ask whoever runs the cloud";
+
+    /// The state of this word. `running` is the word of an instance that runs; `remedies` has the states that need something of their
+    /// own.
+    #[must_use]
+    pub fn new(word: impl Into<String>, running: &str, remedies: &[(&str, &'static str)]) -> Self {
+        let word = word.into();
+        let remedy = remedies.iter().find(|(state, _)| *state == word);
+        Self {
+            is_running: word == running,
+            remedy: remedy.map(|(_, remedy)| *remedy),
+            word,
+        }
+    }
 }
 
 /// Why it is certain that an instance is gone, in words: what was asked and what was answered.

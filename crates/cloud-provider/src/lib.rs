@@ -60,7 +60,7 @@ pub use erased::{Begin, DynLearned, DynPlan, DynStep, Now, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstanceState, InstancesV2, PowerState, Purpose, Sought,
+    InstanceQuery, InstanceResult, InstanceState, InstancesV2, PowerState, Purpose, Sought, Unmatched,
 };
 pub use kept::Kept;
 pub use kube_write::KubeWrite;

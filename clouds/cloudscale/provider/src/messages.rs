@@ -11,8 +11,8 @@ bowline_plan::events! {
         "There are nodes, but none of them has a private address that may become a member.",
         "Give the nodes a private interface with a subnet, or correct the annotation with the allowed subnets.";
     NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
-        "Nodes did not become members, because it is not known which servers they are.",
-        "Give a node without provider ID the name of its server. Delete nodes whose servers do not exist any more.";
+        "Nodes did not become members, because it is not known which servers they are, or because their servers have no interface in a private network.",
+        "Give a node without provider ID the name of its server, and a server its private interface. Delete nodes whose servers do not exist any more.";
     NODES_SHARE_ADDRESS = "NodesShareAddress", Warning,
         "Nodes have one private address, as when two of them name one server, or servers in two private networks have the same address. In one subnet the load balancer has one member for them; of two in different subnets cloudscale.ch may refuse one.",
         "Compare the addresses of the servers that the event names, and delete a Node whose server is gone.";

@@ -100,10 +100,7 @@ impl InstanceDirectory for Servers {
     }
 
     fn state(&self, server: &Server) -> InstanceState {
-        InstanceState {
-            word: server.status.to_string(),
-            is_running: server.status == ServerStatus::Running,
-        }
+        InstanceState::new(server.status.to_string(), "running", &[])
     }
 
     /// The API says of a path that it does not have what it says of a server, as where its address has one `/v1` too many.

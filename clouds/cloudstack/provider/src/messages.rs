@@ -1,6 +1,6 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
-use bowline_cloud_provider::reasons;
+use bowline_cloud_provider::{InstanceState, reasons};
 
 bowline_plan::events! {
     pub EVENTS;
@@ -50,3 +50,19 @@ bowline_plan::events! {
         "There was more than one load balancer rule for one port, as can happen after a lost answer. Bowline deletes the surplus ones.",
         "Nothing to do.";
 }
+
+/// What to do about a Node that is not ready, by the state of its virtual machine (`VirtualMachine.State` of CloudStack). The states that
+/// are not here have no remedy of their own.
+pub(crate) const MACHINE_STATES: &[(&str, &str)] = &[
+    ("Migrating", InstanceState::AT_WORK),
+    ("Starting", InstanceState::AT_WORK),
+    ("Stopping", InstanceState::AT_WORK),
+    (
+        "Destroyed",
+        "somebody deleted the virtual machine, and it can be brought back until it is expunged (recoverVirtualMachine, then start it). Otherwise the Node goes when it is expunged",
+    ),
+    (
+        "Unknown",
+        "CloudStack hears nothing from the host of the virtual machine: ask whoever runs CloudStack to look at that host",
+    ),
+];

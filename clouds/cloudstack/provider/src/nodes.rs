@@ -17,6 +17,7 @@ use bowline_cloud_provider::{
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
 
 use crate::config::NodeOptions;
+use crate::messages::MACHINE_STATES;
 use crate::provider_id::{self, Reference};
 use crate::virtual_machines::{VirtualMachineIndex, VirtualMachines, is_going};
 
@@ -309,10 +310,7 @@ impl InstanceDirectory for Instances {
     }
 
     fn state(&self, instance: &VirtualMachine) -> InstanceState {
-        InstanceState {
-            word: instance.state.to_string(),
-            is_running: instance.state == VmState::Running,
-        }
+        InstanceState::new(instance.state.to_string(), "Running", MACHINE_STATES)
     }
 
     fn not_found(&self, query: &InstanceQuery) -> CloudError {

@@ -1,6 +1,6 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
-use bowline_cloud_provider::reasons;
+use bowline_cloud_provider::{InstanceState, reasons};
 
 bowline_plan::events! {
     pub EVENTS;
@@ -56,11 +56,11 @@ bowline_plan::events! {
         "Octavia made a port for a load balancer that is not there, as it leaves one when it refuses a creation. The port has an address of the subnet. It may be of an earlier try for this Service or of another cluster, so Bowline leaves it, and makes the Service's load balancer empty first, then part by part.",
         "If nothing needs the port, delete it: `openstack port delete`.";
     NO_VALID_NODES = reasons::NO_VALID_NODES, Shared,
-        "The node selector leaves out every Node that may be a member, so the load balancer has no members and drops all traffic; or Nodes have no InternalIP or ExternalIP of the load balancer's family, so they are no members.",
-        "Compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, look for the taint ToBeDeletedByClusterAutoscaler on those that have them, or look at their addresses.";
+        "The node selector leaves out every Node that may be a member, so the load balancer has no members and drops all traffic; or no Node has an InternalIP or ExternalIP of the load balancer's family.",
+        "If the text speaks of addresses: `explain node/NAME` says why a Node has none. Else compare the node selector, of the annotation or of cloud.conf, with the labels of the Nodes, and look for the taint ToBeDeletedByClusterAutoscaler on those that have them.";
     NODES_LEFT_OUT = reasons::NODES_LEFT_OUT, Shared,
-        "Nodes have no provider ID of a server, so Bowline cannot find their ports, and these do not get the security group of the Service. All other nodes are served.",
-        "Wait until the nodes are initialised: their own events and `doctor` say why one is not.";
+        "Nodes have no provider ID of a server, so Bowline cannot find their ports, and these do not get the security group of the Service; or they have no address of the load balancer's family, so they are no members. All other nodes are served.",
+        "Wait until the nodes are initialised: their own events, `explain node/NAME` and `doctor` say why one is not, or why it has no address.";
     NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
         "Nodes have no address in the subnet that the members are in. The load balancer may not reach them, and where Bowline manages security groups, their ports do not get the group.",
         "Where member-subnet-id names that subnet, in cloud.conf or on the Service: give the servers of the nodes a port in it, or correct it. Else set it to the subnet of the nodes.";
@@ -74,3 +74,48 @@ bowline_plan::events! {
         "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one. As long as the status shows the address of the one before, that one follows the Service, and the event tells what keeps it from that.",
         "Follow the text if it names a reason. Else nothing, but that clients have to follow to the address that the Service shows now.";
 }
+
+/// What to do about a Node that is not ready, by the status of its server (Nova, "Server status"). The statuses that are not here have
+/// no remedy of their own.
+pub(crate) const SERVER_STATES: &[(&str, &str)] = &[
+    ("BUILD", InstanceState::AT_WORK),
+    ("HARD_REBOOT", InstanceState::AT_WORK),
+    ("MIGRATING", InstanceState::AT_WORK),
+    ("PASSWORD", InstanceState::AT_WORK),
+    ("REBOOT", InstanceState::AT_WORK),
+    ("REBUILD", InstanceState::AT_WORK),
+    ("RESIZE", InstanceState::AT_WORK),
+    ("REVERT_RESIZE", InstanceState::AT_WORK),
+    (
+        "PAUSED",
+        "whoever owns the project has the server go on: `openstack server unpause` (if it is locked, `openstack server unlock` comes first)",
+    ),
+    (
+        "RESCUE",
+        "whoever rescues the server ends that when it is done: `openstack server unrescue`",
+    ),
+    (
+        "SHELVED",
+        "whoever owns the project brings the server back, which keeps its disk: `openstack server unshelve`. To rebuild it would lose the disk",
+    ),
+    (
+        "SHELVED_OFFLOADED",
+        "whoever owns the project brings the server back, which keeps its disk: `openstack server unshelve`. To rebuild it would lose the disk",
+    ),
+    (
+        "SOFT_DELETED",
+        "somebody deleted the server, and it can still be brought back: `openstack server restore`. Otherwise delete the Node",
+    ),
+    (
+        "SUSPENDED",
+        "whoever owns the project has the server go on: `openstack server resume` (if it is locked, `openstack server unlock` comes first)",
+    ),
+    (
+        "UNKNOWN",
+        "Nova hears nothing from the host of the server: ask the operator of the cloud to look at that host",
+    ),
+    (
+        "VERIFY_RESIZE",
+        "the server was resized, and runs: look at its kubelet. Whoever resized it says whether it stays so: `openstack server resize confirm` or `openstack server resize revert`",
+    ),
+];

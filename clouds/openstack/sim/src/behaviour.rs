@@ -173,6 +173,10 @@ bowline_cloud_kit::switches! {
                  ovn-octavia-provider.")
             "Where a change takes several requests to OVN, load balancer and parts are `ACTIVE` between them, also \
              those that are to go.";
+        "the health of a member with `ovn`":
+            read("`member_create` and `hm_update_event` in `helper.py` of ovn-octavia-provider.")
+            "With a health monitor it is `ONLINE` before it is probed, and `OFFLINE` when its port is gone, which does \
+             not count for its pool.";
         "the session persistence of a pool that is there with `ovn`":
             read("`pool_update` in `driver.py` and `helper.py` of ovn-octavia-provider.")
             "A change that does not name `admin_state_up` too is made, and leaves the pool in `ERROR`. To take it \

@@ -99,10 +99,7 @@ impl InstanceDirectory for Instances {
             Power::Off => "off",
             Power::Other(word) => word,
         };
-        InstanceState {
-            word: word.to_owned(),
-            is_running: machine.power == Power::On,
-        }
+        InstanceState::new(word, "on", &[])
     }
     // guide: end
 

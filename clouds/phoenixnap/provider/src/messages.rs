@@ -1,7 +1,7 @@
 //! Everything that the provider tells people: the reasons of its events, and those of the sweeper's lines in the log. It
 //! works for no Service, so it has no object to raise an event on.
 
-use bowline_cloud_provider::reasons;
+use bowline_cloud_provider::{InstanceState, reasons};
 
 bowline_plan::events! {
     pub EVENTS;
@@ -52,3 +52,15 @@ bowline_plan::events! {
         "A server in the public network uses the address of a Service.",
         "Give the server another address.";
 }
+
+/// What to do about a Node that is not ready, by the status of its server (BMC API, `status` of a server). The statuses that are not here
+/// have no remedy of their own.
+pub(crate) const SERVER_STATES: &[(&str, &str)] = &[
+    ("creating", InstanceState::AT_WORK),
+    ("rebooting", InstanceState::AT_WORK),
+    ("reinstating", InstanceState::AT_WORK),
+    (
+        "resetting",
+        "somebody reset the server: phoenixNAP installs its system anew, and what was on its disks is gone. When that is done, whoever runs the cluster joins it again; until then leave the Node as it is",
+    ),
+];

@@ -11,6 +11,7 @@ use bowline_cloud_provider::{
 };
 use bowline_phoenixnap_client::{Client, Server, ServerStatus};
 
+use crate::messages::SERVER_STATES;
 use crate::nodes::provider_id::ProviderIdError;
 use crate::nodes::servers::{Reads, ServerIndex};
 
@@ -137,10 +138,7 @@ impl InstanceDirectory for Servers {
     }
 
     fn state(&self, server: &Server) -> InstanceState {
-        InstanceState {
-            word: server.status.as_str().to_owned(),
-            is_running: server.status.as_str() == "powered-on",
-        }
+        InstanceState::new(server.status.as_str(), "powered-on", SERVER_STATES)
     }
 
     fn not_found(&self, query: &InstanceQuery) -> CloudError {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::PlanReport;
-use bowline_cloud_provider::{InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons};
+use bowline_cloud_provider::{
+    Instance, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys, reasons,
+};
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_io::{FoundNote, KubeError};
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::answers::{Answered, Answers, is_foreign, is_missing};
 use super::{Category, Check, Topic, some_lines, some_of, unread};
 use crate::why::node::{
-    KEEP_NODES, NOT_RUNNING, REBUILT, SILENT_KUBELET, THROTTLED, TWINS, UNPROVED, is_unready, without_cloud,
+    KEEP_NODES, REBUILT, THROTTLED, TWINS, UNPROVED, WRONG_CHOICE, is_unready, remedy_of_state, unreached,
+    without_cloud,
 };
 use crate::why::{Shown, of_answer, remedy_of};
 
@@ -232,7 +235,7 @@ fn judge_instances(answers: &Answers, throttled: impl Fn(&Node) -> Option<String
     let seen = format!("{} of {count}", there.len());
     let missing = names_of(&|one| is_missing(&one.1) && other_id(one).is_none());
     let mut rebuilt = Vec::new();
-    let (mut unready, mut is_any_down) = (Vec::new(), false);
+    let (mut unready, mut of_states) = (Vec::new(), BTreeSet::new());
     let mut errors = Vec::new();
     for one @ (node, answer) in of_ours() {
         if let Some(id) = other_id(one) {
@@ -240,7 +243,7 @@ fn judge_instances(answers: &Answers, throttled: impl Fn(&Node) -> Option<String
         }
         match answer {
             Ok(InstanceAnswer::Present(one)) if is_unready(node) && one.power == PowerState::On => {
-                is_any_down |= !one.state.is_running;
+                of_states.insert(remedy_of_state(one));
                 unready.push(format!("{} ({})", node.name, one.state.word));
             }
             Err(error) if !is_missing(answer) => errors.push(format!("{}: {error}", node.name)),
@@ -261,6 +264,11 @@ fn judge_instances(answers: &Answers, throttled: impl Fn(&Node) -> Option<String
         .collect();
     let waits = of_ours()
         .any(|(node, answer)| node.is_uninitialized() && !matches!(answer, Ok(InstanceAnswer::Present(_))));
+    let unchosen = nobody_has(answers);
+    let is_unchosen = unchosen.is_some();
+    lines.extend(unchosen);
+    let (unreached, of_unreached) = without_address(answers);
+    lines.extend(unreached);
     if lines.is_empty() && errors.is_empty() {
         return INSTANCES.ok(seen);
     }
@@ -300,12 +308,49 @@ fn judge_instances(answers: &Answers, throttled: impl Fn(&Node) -> Option<String
         (is_unproved, UNPROVED),
         (!rebuilt.is_empty(), remedy_of(REBUILT)),
         (!off.is_empty(), "start what is switched off"),
-        (is_any_down, NOT_RUNNING),
-        (!unready.is_empty() && !is_any_down, SILENT_KUBELET),
+        (is_unchosen && of_unreached.is_empty(), WRONG_CHOICE),
     ];
     let remedies = remedies.into_iter().filter(|(holds, _)| *holds);
-    let remedies: Vec<&str> = remedies.map(|(_, remedy)| remedy.trim_end_matches('.')).collect();
+    let remedies = remedies.map(|(_, remedy)| remedy).chain(of_states);
+    let remedies = remedies.chain(of_unreached.iter().map(String::as_str));
+    let remedies: Vec<&str> = remedies.map(|remedy| remedy.trim_end_matches('.')).collect();
     INSTANCES.warning(seen, remedies.join(". ")).with(lines)
+}
+
+/// The instances that are there, each with its Node.
+fn instances(answers: &Answers) -> impl Iterator<Item = (&Node, &Instance)> {
+    answers.of_nodes.iter().filter_map(|(node, answer)| match answer {
+        Ok(InstanceAnswer::Present(one)) => Some((&**node, &**one)),
+        _ => None,
+    })
+}
+
+/// Which Nodes have no internal address and why, those with one cause in one line, and what to do about it.
+fn without_address(answers: &Answers) -> (Vec<String>, BTreeSet<String>) {
+    let nodes = || answers.of_nodes.iter().map(|(node, _)| &**node);
+    let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut remedies = BTreeSet::new();
+    for (node, one) in instances(answers) {
+        if let Some(cause) = unreached(node, one, nodes()) {
+            lines.entry(cause.text).or_default().push(node.name.to_string());
+            remedies.insert(cause.remedy);
+        }
+    }
+    let lines = lines
+        .into_iter()
+        .map(|(text, names)| format!("{}: {text}", some_of(names)));
+    (lines.collect(), remedies)
+}
+
+/// What the settings choose addresses by and no instance has.
+fn nobody_has(answers: &Answers) -> Option<String> {
+    let all = || instances(answers).map(|(_, one)| &one.metadata.unmatched);
+    let lacks = all().next()?.lacks.iter();
+    let lacks = lacks.filter(|lacks| all().all(|it| it.lacks.contains(lacks)));
+    let lacks: Vec<&str> = lacks.map(String::as_str).collect();
+    let networks: BTreeSet<&str> = all().flat_map(|it| &it.networks).map(String::as_str).collect();
+    let networks = networks.into_iter().collect::<Vec<_>>().join(", ");
+    (!lacks.is_empty()).then(|| format!("no instance has {}: they are in {networks}", lacks.join(", nor ")))
 }
 
 /// Which Nodes wait for their cloud, and why.
@@ -358,8 +403,8 @@ mod tests {
 
     use bowline_cloud_provider::plan::Note;
     use bowline_cloud_provider::{
-        AbsenceProof, CloudError, FoundBy, Instance, InstanceMetadata, InstanceState, NodeName, Taint,
-        TaintEffect,
+        AbsenceProof, AddressType, CloudError, FoundBy, InstanceMetadata, InstanceState, NodeAddress,
+        NodeName, Taint, TaintEffect, Unmatched,
     };
 
     use super::*;
@@ -371,10 +416,7 @@ mod tests {
         Instance {
             metadata: InstanceMetadata::default(),
             power,
-            state: InstanceState {
-                word: word.to_owned(),
-                is_running: word == "running",
-            },
+            state: InstanceState::new(word, "running", &[("moving", InstanceState::AT_WORK)]),
             found_by: FoundBy::Id,
         }
     }
@@ -563,6 +605,42 @@ mod tests {
         assert!(check.remedy.contains("in the cloud"), "{check:?}");
         let check = unready("running");
         assert!(check.remedy.contains("kubelet"), "{check:?}");
+    }
+
+    #[test]
+    fn a_setting_that_chooses_nothing_is_told_with_the_networks_that_there_are() {
+        let with = |name: &str, lacks: &[&str], kind: AddressType| {
+            let mut one = instance(PowerState::On, "running");
+            one.metadata.addresses = vec![NodeAddress::new(kind, "192.0.2.7")];
+            one.metadata.unmatched = Unmatched {
+                lacks: lacks.iter().map(|it| (*it).to_owned()).collect(),
+                networks: vec!["private".to_owned()],
+            };
+            let answer = Ok(InstanceAnswer::Present(Box::new(one)));
+            (node(name, &format!("toy://{name}"), None), answer)
+        };
+        let internal = AddressType::InternalIp;
+        let (a, b) = ("network a", "network b");
+        // Each name is that of a network of some instance.
+        let all = vec![
+            with("n", &[a], internal.clone()),
+            with("m", &[b], internal.clone()),
+        ];
+        assert_eq!(with_answers(&answered(all)).outcome, Outcome::Ok);
+        let all = vec![
+            with("n", &[a, b], internal.clone()),
+            with("m", &[b], AddressType::ExternalIp),
+        ];
+        let check = with_answers(&answered(all));
+        assert_eq!((check.outcome, &*check.seen), (Outcome::Warning, "2 of 2"));
+        assert_eq!(
+            check.details,
+            [
+                "no instance has network b: they are in private",
+                "m: the cloud names no internal address of its instance, which lacks network b and is in: private",
+            ]
+        );
+        assert!(check.remedy.starts_with("whoever runs the manager"), "{check:?}");
     }
 
     /// At night such a sentence has every Node of the cluster in its list.

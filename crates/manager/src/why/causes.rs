@@ -41,6 +41,10 @@ pub const CAUSES: &[(&str, &str)] = &[
     ),
     ("node.no-instance", "the cloud has no instance for the Node"),
     (
+        "node.no-internal-address",
+        "the instance has no address in the private network, or settings choose none",
+    ),
+    (
         "node.not-ready",
         "the Node is not ready, and the state of its instance as the cloud tells it",
     ),

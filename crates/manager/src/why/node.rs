@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    ErrorKind, Instance, InstanceAnswer, InstanceResult, Node, PowerState, Readiness, keys,
+    AddressType, ErrorKind, Instance, InstanceAnswer, InstanceResult, Node, NodeAddress, PowerState,
+    Readiness, Unmatched, keys,
 };
 use bowline_controllers::events::{self, EVENTS, LOOK_FOR_ANOTHER};
 use bowline_controllers::node::addresses::wished;
@@ -19,6 +20,9 @@ pub(super) const FOREIGN: &str = "ForeignProviderID";
 /// The event of a Node of which the cloud knows the instance under another ID.
 pub(crate) const REBUILT: &str = "ProviderIDMismatch";
 
+/// The event of a Node of which the cloud names no address.
+const WITHOUT_ADDRESS: &str = "NodeWithoutAddress";
+
 /// The event that tells why a Node has no route.
 pub(crate) const NO_ROUTE: &str = "FailedToCreateRoute";
 
@@ -32,12 +36,19 @@ pub(crate) const WITHOUT_NETWORK: &str = "NoRouteCreated is of the manager's rou
 /// What to do where the credentials show none of the instances; behind the question whether they are of another project.
 pub(crate) const KEEP_NODES: &str = "Whoever runs the manager gives it those of this cluster; leave the Nodes as they are until that is known";
 
+/// The cause that tells of a Node without an internal address.
+const UNREACHED: &str = "node.no-internal-address";
+
+/// What to do where settings choose addresses that no instance has.
+pub(crate) const WRONG_CHOICE: &str = "whoever runs the manager corrects the setting that the text names, or takes it out; names are those of \
+    networks as the cloud shows them. Or whoever owns the project gives the instances what it asks for";
+
 /// What to do about a kubelet that does not report, while its instance runs.
-pub(crate) const SILENT_KUBELET: &str =
+const SILENT_KUBELET: &str =
     "look at the kubelet of that instance, and at the network between it and the API server";
 
-/// What to do about a Node that is not ready while its instance does not run.
-pub(crate) const NOT_RUNNING: &str = "look at the instance in the cloud: whoever owns the project repairs it, or rebuilds it and deletes the Node";
+/// What to do about a Node that is not ready while its instance does not run, where its state tells nothing more.
+const NOT_RUNNING: &str = "look at the instance in the cloud: whoever owns the project repairs it, or rebuilds it and deletes the Node";
 
 /// What to do about a Node whose instance is not listed, and not proved gone.
 pub(crate) const UNPROVED: &str = "the manager keeps a Node whose instance is not proved gone: do what the text says; if it names nothing, look for the \
@@ -202,12 +213,49 @@ fn of_state(node: &Node, one: &Instance) -> Option<Cause> {
         let text = "its instance is switched off";
         return Some(Cause::new("node.off", Warning, text, "start it, or delete it"));
     }
-    let remedy = match one.state.is_running {
+    let remedy = remedy_of_state(one);
+    let text = format!("it is not ready, and the state of its instance is {state}");
+    is_unready(node).then(|| Cause::new("node.not-ready", Warning, text, remedy))
+}
+
+/// What to do about a Node that is not ready, by the state of its instance.
+pub(crate) fn remedy_of_state(one: &Instance) -> &'static str {
+    let usual = match one.state.is_running {
         true => SILENT_KUBELET,
         false => NOT_RUNNING,
     };
-    let text = format!("it is not ready, and the state of its instance is {state}");
-    is_unready(node).then(|| Cause::new("node.not-ready", Warning, text, remedy))
+    one.state.remedy.unwrap_or(usual)
+}
+
+/// Why load balancers do not reach a Node although its instance is there: that has no internal address, and others have, or the settings
+/// that choose addresses choose none.
+pub(crate) fn unreached<'a>(
+    node: &Node,
+    one: &Instance,
+    mut all: impl Iterator<Item = &'a Node>,
+) -> Option<Cause> {
+    let is_internal = |it: &NodeAddress| it.kind == AddressType::InternalIp;
+    let Unmatched { lacks, networks } = &one.metadata.unmatched;
+    let is_other = |it: &Node| it.name != node.name && it.platform() == node.platform();
+    let mut has_other = || all.any(|it| is_other(it) && it.addresses.iter().any(is_internal));
+    if one.metadata.addresses.iter().any(is_internal) || lacks.is_empty() && !has_other() {
+        return None;
+    }
+    let (text, remedy) = match lacks.is_empty() {
+        true => (
+            "its instance has no internal address, as those of other Nodes have: load balancers do not reach it".to_owned(),
+            "whoever owns the project gives the instance its interface in the private network of the others back",
+        ),
+        false => (
+            format!(
+                "the cloud names no internal address of its instance, which lacks {} and is in: {}",
+                lacks.join(", "),
+                networks.join(", ")
+            ),
+            WRONG_CHOICE,
+        ),
+    };
+    Some(Cause::new(UNREACHED, Warning, text, remedy))
 }
 
 /// The cloud shows no instance of the Node.
@@ -306,11 +354,14 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
     if let Some(Ok(InstanceAnswer::Present(one))) = shown.answer {
         let addresses = one.metadata.addresses.iter();
         let addresses: Vec<&str> = addresses.map(|it| it.address.as_str()).collect();
-        why.should.push(format!(
-            "instance {}, addresses {}",
-            one.metadata.provider_id.as_deref().unwrap_or("without ID"),
-            addresses.join(", ")
-        ));
+        let addresses = match addresses.is_empty() {
+            true => "no address".to_owned(),
+            false => format!("addresses {}", addresses.join(", ")),
+        };
+        let id = one.metadata.provider_id.as_deref().unwrap_or("without ID");
+        why.should.push(format!("instance {id}, {addresses}"));
+        let all = known.nodes.unwrap_or_default().iter().map(|it| &**it);
+        why.causes.extend(unreached(node, one, all));
     }
     let of_here = match shown.answer {
         Some(Err(error)) => known.of_here(&error.to_string()),
@@ -342,7 +393,10 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
     // Kubelets warn of much else.
     let is_ours = |reason: &str| EVENTS.iter().any(|it| it.reason == reason);
     let told: Vec<String> = why.causes.iter().map(|it| it.text.clone()).collect();
-    let is_told = |it: &SeenEvent| told.iter().any(|text| text.contains(&*it.message));
+    let is_unreached = why.causes.iter().any(|it| it.id == UNREACHED);
+    let is_told = |it: &SeenEvent| {
+        is_unreached && &*it.reason == WITHOUT_ADDRESS || told.iter().any(|text| text.contains(&*it.message))
+    };
     let warnings = known
         .warnings(node.name.as_str())
         .filter(|it| is_ours(&it.reason) && !is_told(it));

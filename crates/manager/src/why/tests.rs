@@ -2,7 +2,7 @@ use bowline_cloud_provider::plan::{AddressChange, Impact, Note, Refusal, Reporte
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, FoundBy, Instance, InstanceAnswer, InstanceMetadata,
     InstanceResult, InstanceState, Labels, NetworkUnavailable, NodeAddress, PowerState, Readiness,
-    ServiceClasses, Taint, TaintEffect, keys,
+    ServiceClasses, Taint, TaintEffect, Unmatched, keys,
 };
 use bowline_controllers::advice;
 use bowline_controllers::trouble::Again;
@@ -403,10 +403,7 @@ fn instance(power: PowerState, state: &str) -> Instance {
     Instance {
         metadata: InstanceMetadata::default(),
         power,
-        state: InstanceState {
-            word: state.to_owned(),
-            is_running: state == "running",
-        },
+        state: InstanceState::new(state, "running", &[("moving", InstanceState::AT_WORK)]),
         found_by: FoundBy::Id,
     }
 }
@@ -608,6 +605,7 @@ fn a_node_that_is_not_ready_is_never_ok_and_told_with_the_state_of_its_instance(
     for (state, words) in [
         ("ERROR", "look at the instance in the cloud"),
         ("running", "look at the kubelet"),
+        ("moving", "nobody has to do anything at first"),
     ] {
         let answer = Ok(InstanceAnswer::Present(Box::new(instance(PowerState::On, state))));
         let why = of_node(&silent(), &Shown::of(Some(&answer)), &known(&[], &[]));
@@ -620,6 +618,48 @@ fn a_node_that_is_not_ready_is_never_ok_and_told_with_the_state_of_its_instance(
         );
         assert!(why.causes[0].remedy.starts_with(words), "{why:?}");
     }
+}
+
+/// The instance lost its private interface, or a setting chooses networks that there are none of.
+#[test]
+fn a_node_without_an_internal_address_is_told_where_others_have_one_or_a_setting_is_wrong() {
+    let node = |name: &str, kind: AddressType| {
+        Arc::new(Node {
+            provider_id: Some(format!("toy://{name}").into()),
+            readiness: Readiness::Ready,
+            addresses: vec![NodeAddress::new(kind, "192.0.2.7")],
+            ..Node::named(name)
+        })
+    };
+    let outside = node("a", AddressType::ExternalIp);
+    let mut one = instance(PowerState::On, "running");
+    one.metadata.addresses = outside.addresses.clone();
+    let told = |one: &Instance, nodes: &[Arc<Node>]| {
+        let answer = Ok(InstanceAnswer::Present(Box::new(one.clone())));
+        let lost = [event(
+            "a",
+            "NodeWithoutAddress",
+            "no IP address",
+            "2026-01-01T00:29:00Z",
+        )];
+        let why = of_node(&outside, &Shown::of(Some(&answer)), &known(nodes, &lost));
+        texts(&why).join(" / ")
+    };
+    let alike = [outside.clone(), node("b", AddressType::ExternalIp)];
+    assert!(told(&one, &alike).starts_with("NodeWithoutAddress"));
+    let others = [outside.clone(), node("b", AddressType::InternalIp)];
+    let lost = told(&one, &others);
+    assert!(
+        lost.starts_with("its instance has no internal address, as those of"),
+        "{lost}"
+    );
+    assert!(!lost.contains("NodeWithoutAddress"), "{lost}");
+    one.metadata.unmatched = Unmatched {
+        lacks: vec!["an address in the network `privat` (setting)".to_owned()],
+        networks: vec!["private".to_owned()],
+    };
+    let wrong = told(&one, &alike);
+    assert!(wrong.contains("`privat` (setting) and is in: private"), "{wrong}");
 }
 
 #[test]

@@ -31,10 +31,7 @@ fn running() -> Instance {
     Instance {
         metadata: InstanceMetadata::default(),
         power: PowerState::On,
-        state: InstanceState {
-            word: "running".to_owned(),
-            is_running: true,
-        },
+        state: InstanceState::new("running", "running", &[]),
         found_by: FoundBy::Id,
     }
 }

@@ -94,17 +94,8 @@ pub(crate) fn is_meant(identity: &Identity, balancer: &LoadBalancer) -> bool {
     identity.annotated.as_ref() == Some(&balancer.id) || bears_name(identity, balancer)
 }
 
-/// A load balancer that a Service was a guest of, and is not any more: its tag is there still, and nothing else says that the
-/// Service uses it.
-pub(crate) fn left<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Option<&'a LoadBalancer> {
-    candidates.iter().find(|balancer| {
-        let is_there = balancer.provisioning_status != ProvisioningStatus::Deleted;
-        is_there && bears_tag(identity, balancer) && !is_meant(identity, balancer)
-    })
-}
-
-/// The load balancers that a Service used before the one that it uses now, and what it is to each: those that bear its tag still, and
-/// its own one where a person sent it to another one.
+/// The load balancers that a Service used before the one that it uses now, and what it is to each: those that bear its tag still, while
+/// nothing else says that the Service uses them, and its own one where a person sent it to another one.
 pub(crate) fn left_behind<'a>(
     identity: &Identity,
     candidates: &'a [LoadBalancer],
@@ -112,7 +103,8 @@ pub(crate) fn left_behind<'a>(
 ) -> impl Iterator<Item = (&'a LoadBalancer, Role)> {
     let others = candidates
         .iter()
-        .filter(move |there| !is_going(there) && used.is_none_or(|(used, _)| used.id != there.id));
+        .filter(|there| there.provisioning_status != ProvisioningStatus::Deleted)
+        .filter(move |there| used.is_none_or(|(used, _)| used.id != there.id));
     let is_guest = used.is_some_and(|(_, role)| role == Role::Guest);
     others.filter_map(
         move |there| match bears_tag(identity, there) && !is_meant(identity, there) {
@@ -474,10 +466,8 @@ pub(crate) fn own_beside<'a>(
     candidates: &'a [LoadBalancer],
     used: &LoadBalancer,
 ) -> Option<&'a LoadBalancer> {
-    candidates.iter().find(|there| {
-        let is_there = there.provisioning_status != ProvisioningStatus::Deleted;
-        is_there && there.id != used.id && is_surely_ours(identity, there)
-    })
+    let mut others = left_behind(identity, candidates, Some((used, Role::Guest)));
+    others.find_map(|(there, role)| (role == Role::Owner).then_some(there))
 }
 
 /// The ids of load balancers, for messages.

@@ -40,6 +40,11 @@ pub(crate) struct Features {
     pub(crate) is_unknown: bool,
 }
 
+/// Whether a load balancer is one of `ovn`.
+pub(crate) fn is_of_ovn(balancer: &LoadBalancer) -> bool {
+    balancer.provider == OVN
+}
+
 impl Features {
     /// The features of a version (Octavia API, "API versions") with the provider that has most; of none at all, nothing but load
     /// balancers.

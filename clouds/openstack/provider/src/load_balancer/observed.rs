@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_openstack_client::{
     FloatingIp, FloatingIpId, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId,
-    Network, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
+    Network, Pool, PoolId, Port, PortId, ProvisioningStatus, SecurityGroup, Subnet,
 };
 
 use crate::load_balancer::features::Features;
@@ -39,6 +39,8 @@ pub(crate) struct Observed {
     pub(crate) parts: BTreeMap<LoadBalancerId, Parts>,
     /// All ports of the project.
     pub(crate) ports: Option<Arc<Vec<Port>>>,
+    /// Ports that were asked for one by one, and whether they are there.
+    pub(crate) asked_ports: BTreeMap<PortId, bool>,
     /// What a creation that was refused left behind, if it was looked for.
     pub(crate) leaked: Option<Leaked>,
     /// All floating IPs of the project.

@@ -19,6 +19,7 @@ use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::memory::{Memory, PartRefusals as _, Seen, is_late};
 use crate::load_balancer::observe::view::{Need, View};
 use crate::load_balancer::observed::{Observed, Parts, is_pending};
+use crate::load_balancer::remedies;
 use crate::load_balancer::status;
 use crate::load_balancer::step::{CloudStep, PartChange};
 use crate::load_balancer::tags;
@@ -475,8 +476,9 @@ impl<'a> Existing<'a> {
     fn failing(&self) -> Option<String> {
         let parts = self.plan_of_parts()?.failed()?;
         Some(format!(
-            "load balancer {} works, but Octavia could not make the last change of {parts}; Bowline asks for it once more if it stays so for a minute; if that does not help, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
-            self.balancer.id
+            "Octavia could not make the last change of {parts} of load balancer {}; Bowline asks for it once more if it stays so for a minute; if that does not help, ask the operator of the cloud to look at Octavia's workers, or {}",
+            self.balancer.id,
+            remedies::failover(self.balancer)
         ))
     }
 

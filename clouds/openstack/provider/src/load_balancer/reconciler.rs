@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use crate::config::LoadBalancerOptions;
 use crate::load_balancer::annotations::{NODE_SELECTOR, annotation_table};
 use crate::load_balancer::apply::{self, LateCreations, PortGroups};
+use crate::load_balancer::features::is_of_ovn;
 use crate::load_balancer::intent::read::read;
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::learn;
@@ -208,10 +209,11 @@ impl Reconciler for Balancers {
             }
             let all = members(pool).filter(|_| pool.healthmonitor_id.is_some());
             let all = all.map_or(&[][..], Vec::as_slice);
-            let down = all
-                .iter()
-                .filter(|it| it.operating_status == OperatingStatus::Error);
-            let down = down.map(|it| Ailment::member(&it.name, &it.address, it.protocol_port, "ERROR"));
+            let down = all.iter().filter(|it| is_down(it, pool, observed));
+            let down = down.map(|it| {
+                let status = it.operating_status.to_string();
+                Ailment::member(&it.name, &it.address, it.protocol_port, &status)
+            });
             let named = Ailment::of_members(&pool.name, &down.collect::<Vec<_>>(), all.len());
             let (words, is_total) = match pool.operating_status {
                 OperatingStatus::Error => ("no member answers", true),
@@ -298,6 +300,23 @@ fn is_off(member: &Member) -> bool {
     member.settings.weight == Some(0) || member.settings.admin_state_up == Some(false)
 }
 
+/// Whether a health monitor says that a member does not answer. OVN says `OFFLINE` of one whose port was taken off its server
+/// (`hm_update_event` in `helper.py` of ovn-octavia-provider), and counts it among those that are well in the status of its pool;
+/// elsewhere that is one that was not probed yet.
+fn is_down(member: &Member, pool: &Pool, observed: &Observed) -> bool {
+    match member.operating_status {
+        OperatingStatus::Error => true,
+        OperatingStatus::Offline if !is_off(member) => {
+            let is_its = |of: &&OctaviaLoadBalancer| {
+                let parts = observed.parts.get(&of.id);
+                parts.is_some_and(|parts| parts.pools.iter().any(|it| it.id == pool.id))
+            };
+            observed.balancers.iter().find(is_its).is_some_and(is_of_ovn)
+        }
+        _ => false,
+    }
+}
+
 /// Members whose ports lack the Service's security group: nothing gets to them, although the step that gives it has no impact.
 fn without_group<'a>(
     intent: &Intent,
@@ -382,7 +401,7 @@ fn add_members(shown: &mut Shown, own: &[&Pool], observed: &Observed) {
             // A pool that nobody probes is `ONLINE` all the same.
             _ if pool.healthmonitor_id.is_none() => "",
             OperatingStatus::Online => "(answers)",
-            OperatingStatus::Error => "(does not answer)",
+            _ if is_down(member, pool, observed) => "(does not answer)",
             _ => "(health not known)",
         };
         match parts.members.get(&pool.id) {

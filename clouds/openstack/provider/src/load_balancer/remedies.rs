@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use bowline_cloud_provider::CloudError;
-use bowline_openstack_client::{ApiError, Class};
+use bowline_openstack_client::{ApiError, Class, LoadBalancer};
 use bowline_plan::Refusal;
 
 use crate::load_balancer::annotations as keys;
+use crate::load_balancer::features::is_of_ovn;
 use crate::load_balancer::intent::settings::{ADDRESS, PROVIDER, Setting};
 
 /// The fewest characters of a value that stands for its setting wherever it appears: an ID, and no number.
@@ -106,6 +107,15 @@ impl About {
             false if why.reason.contains("IP address") => Self::Address,
             _ => Self::Parts,
         }
+    }
+}
+
+/// What the operator of the cloud is asked for where a load balancer does not recover. The driver of OVN has no failover
+/// (`loadbalancer_failover` in `driver.py` of ovn-octavia-provider).
+pub(crate) fn failover(balancer: &LoadBalancer) -> String {
+    match is_of_ovn(balancer) {
+        true => "to have OVN's database brought in line with Octavia's (`octavia-ovn-db-sync-util`; the provider ovn has no failover)".to_owned(),
+        false => format!("for a failover (`openstack loadbalancer failover {}`)", balancer.id),
     }
 }
 

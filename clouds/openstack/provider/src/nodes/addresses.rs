@@ -1,9 +1,9 @@
 //! The addresses of a Node: from its server, the server's ports, and the ports that travel on those.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bowline_cloud_provider::{AddressType, NodeAddress};
+use bowline_cloud_provider::{AddressType, NodeAddress, Unmatched};
 use bowline_openstack_client::{AddressKind, Port, PortStatus, Server};
 use ipnet::IpNet;
 
@@ -66,6 +66,34 @@ pub(crate) fn of_server(
     }
     sort(&mut gathered.addresses, &options.sort_order);
     gathered.addresses
+}
+
+/// What the settings choose addresses by and a server does not have.
+pub(crate) fn unmatched(
+    server: &Server,
+    trunks: &[TrunkAddress],
+    chosen: &[NodeAddress],
+    options: &NodeOptions,
+) -> Unmatched {
+    let networks: BTreeSet<&str> = by_network(server, trunks).map(|(network, ..)| network).collect();
+    let named = [
+        ("internal-network-name", &options.internal_networks),
+        ("public-network-name", &options.public_networks),
+    ];
+    let named = named.into_iter().flat_map(|(setting, names)| {
+        let missing = names.iter().filter(|name| !networks.contains(name.as_str()));
+        missing.map(move |name| format!("an address in the network `{name}` ({setting} in cloud.conf)"))
+    });
+    let addresses = || chosen.iter().filter_map(|it| it.address.parse::<IpAddr>().ok());
+    let ranges = options.sort_order.iter();
+    let ranges = ranges.filter(|range| !addresses().any(|address| range.contains(&address)));
+    let ranges = ranges.map(|range| format!("an address in {range} (address-sort-order in cloud.conf)"));
+    let lacks: Vec<String> = named.chain(ranges).collect();
+    let networks = networks.into_iter().filter(|_| !lacks.is_empty());
+    Unmatched {
+        networks: networks.map(str::to_owned).collect(),
+        lacks,
+    }
 }
 
 /// The addresses of a server by the name of their network, in the order of names: the server's own, then those of trunks.

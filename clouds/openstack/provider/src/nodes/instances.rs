@@ -12,6 +12,7 @@ use bowline_cloud_provider::{
 use bowline_openstack_client::{Client, ServerId, ServerStatus};
 
 use crate::config::NodeOptions;
+use crate::messages::SERVER_STATES;
 use crate::nodes::servers::{Depth, Described, Servers};
 use crate::provider_id::{self, Reference};
 
@@ -114,10 +115,7 @@ impl InstanceDirectory for Instances {
     }
 
     fn state(&self, server: &Described) -> InstanceState {
-        InstanceState {
-            word: server.status.to_string(),
-            is_running: server.status == ServerStatus::Active,
-        }
+        InstanceState::new(server.status.to_string(), "ACTIVE", SERVER_STATES)
     }
 
     fn not_found(&self, query: &InstanceQuery) -> CloudError {

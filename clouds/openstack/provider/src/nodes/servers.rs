@@ -168,12 +168,14 @@ impl Source {
         } else {
             ""
         };
+        let addresses = addresses::of_server(server, ports, &of_trunks, options);
         Ok(InstanceMetadata {
+            unmatched: addresses::unmatched(server, &of_trunks, &addresses, options),
             provider_id: Some(provider_id::format(region, server.id.as_str())),
             instance_type: flavors::instance_type(&server.flavor, names)?,
             zone: labels::value(&server.availability_zone),
             region: options.region.clone(),
-            addresses: addresses::of_server(server, ports, &of_trunks, options),
+            addresses,
             additional_labels: (!server.host_id.is_empty())
                 .then(|| (HOST_ID.to_owned(), server.host_id.clone()))
                 .into_iter()

@@ -9,6 +9,7 @@ mod faults;
 mod floating;
 mod former;
 mod groups;
+mod health;
 mod leaving;
 mod marks;
 mod members;

@@ -40,7 +40,7 @@ async fn a_node_without_an_address_is_told_and_no_member() {
         world.nodes[1] = Arc::new(node);
         let run = world.run("web").await.settled();
         assert_eq!(names(&world), ["node-1"]);
-        assert_eq!(run.has_note("NoValidNodes"), is_told, "{:?}", run.notes);
+        assert_eq!(run.has_note("NodesLeftOut"), is_told, "{:?}", run.notes);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::model::Id;
 use crate::model::balancing::{
     Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Persistence, Pool, Provisioning,
 };
+use crate::model::network::FixedIp;
 use crate::options::Service;
 
 /// The date of a version matters to nobody; the real ones are from 2016 to 2026.
@@ -256,8 +257,20 @@ impl Wire<'_> {
     }
 
     fn member_status(&self, member: &Member) -> &'static str {
+        let of = self.state.pools.get(&member.pool).map(|pool| pool.load_balancer);
+        let of = of.and_then(|of| self.state.load_balancers.get(&of));
+        let is_of_ovn = of.is_some_and(|of| of.provider == "ovn");
+        let is_address = |it: &FixedIp| it.address == member.address;
+        let has_port = || {
+            self.state
+                .ports
+                .values()
+                .any(|port| port.fixed_ips.iter().any(is_address))
+        };
         match (self.state.monitor_of(member.pool), member.healthy) {
             (None, _) => "NO_MONITOR",
+            (Some(_), _) if is_of_ovn && !has_port() => "OFFLINE",
+            (Some(_), None) if is_of_ovn => "ONLINE",
             (Some(_), Some(true)) => "ONLINE",
             (Some(_), Some(false)) => "ERROR",
             (Some(_), None) if member.began_watched => "OFFLINE",

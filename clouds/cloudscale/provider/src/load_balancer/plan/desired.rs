@@ -75,6 +75,15 @@ impl<'a> Desired<'a> {
         }
         let mut taken = BTreeSet::new();
         addresses.retain(|address| taken.insert(*address));
+        // Where nobody has one, that is told as such.
+        if !addresses.is_empty() {
+            let unreached = servers
+                .iter()
+                .filter(|(_, server)| private_addresses(server, &[]).next().is_none());
+            left_out.extend(
+                unreached.map(|(node, _)| format!("{node} (its server has no address in a private network)")),
+            );
+        }
         let shared = nodes.iter().filter(|(_, nodes)| nodes.len() > 1);
         Self {
             zones: servers.iter().map(|(_, server)| &*server.zone.slug).collect(),

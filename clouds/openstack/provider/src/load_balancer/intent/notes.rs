@@ -6,7 +6,7 @@ use bowline_plan::Note;
 use super::{Protocol, Wanted};
 use crate::load_balancer::annotations::{self as keys, Reader};
 use crate::load_balancer::members::{self, NodeFilter};
-use crate::messages::{IGNORED_ANNOTATIONS, NO_VALID_NODES, UNMONITORED};
+use crate::messages::{IGNORED_ANNOTATIONS, NO_VALID_NODES, NODES_LEFT_OUT, UNMONITORED};
 
 /// What is told of annotations that have no effect, or another one than somebody meant.
 pub(super) fn ignored_note(reader: Reader<'_>, wanted: &Wanted) -> Option<Note> {
@@ -58,7 +58,12 @@ pub(super) fn unaddressed(wanted: &Wanted) -> Option<Note> {
         [only] => format!(" of {only}"),
         _ => String::new(),
     };
-    Some(NO_VALID_NODES.note(format!(
+    // The others serve it.
+    let event = match names.len() < wanted.nodes.len() {
+        true => NODES_LEFT_OUT,
+        false => NO_VALID_NODES,
+    };
+    Some(event.note(format!(
         "node {first}{others} cannot be members: status.addresses has no InternalIP or ExternalIP{of} that the load balancer could send to"
     )))
 }

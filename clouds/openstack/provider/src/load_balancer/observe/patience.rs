@@ -21,7 +21,7 @@ const MOST_LEFT_ALONE: usize = 1;
 /// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
 const DELETION_LOOKS: usize = 24;
 
-/// The looks at a load balancer that somebody else is changing, 13 s: then the Service says what it waits for, and tries again by the
+/// The looks at a load balancer that somebody else is changing, or that is at rest and takes no change, 13 s: then the Service says what it waits for, and tries again by the
 /// schedule. A Go manager fails at once.
 const CHANGE_LOOKS: usize = 8;
 
@@ -75,7 +75,8 @@ pub(super) fn give_up_in_time(
         balancer.provisioning_status == ProvisioningStatus::PendingUpdate && !is_ours(&balancer.id)
     });
     let steps = identity.options.wait_steps;
-    let limit = if is_changed_by_others {
+    let is_at_rest = pending.is_none() && !memory.own.is_pool_locked;
+    let limit = if is_changed_by_others || is_at_rest {
         steps.min(CHANGE_LOOKS)
     } else {
         steps

@@ -309,6 +309,13 @@ impl Reads {
                 .await
             }
             Need::Ports => add(self.ports.ask(), |it, ports| it.ports = Some(ports)).await,
+            Need::Port(id) => {
+                let read = self.client.port(&id).await.map_err(CloudError::from);
+                let put = move |it: &mut Observed, found: Option<Port>| {
+                    it.asked_ports.insert(id, found.is_some());
+                };
+                add(ready(read), put).await
+            }
             Need::Leaked => {
                 let put = |it: &mut Observed, (leaked, ports)| {
                     (it.leaked, it.ports) = (Some(leaked), Some(ports));

@@ -41,6 +41,8 @@ pub(crate) enum Need {
     Monitors(LoadBalancerId),
     /// The ports of the project.
     Ports,
+    /// Whether this one is there.
+    Port(PortId),
     /// What a creation that was refused left behind.
     Leaked,
     /// The floating IPs of the project.
@@ -122,6 +124,12 @@ impl<'a> View<'a> {
     /// The ports of the project.
     pub(crate) fn ports(&self) -> &'a [Port] {
         self.list(&self.observed.ports, Need::Ports)
+    }
+
+    /// Whether a port is surely gone: Neutron was asked for it.
+    pub(crate) fn lacks_port(&self, id: &PortId) -> bool {
+        let is_there = self.observed.asked_ports.get(id);
+        self.known(is_there, || Need::Port(id.clone())) == Some(&false)
     }
 
     /// All load balancers of the project.

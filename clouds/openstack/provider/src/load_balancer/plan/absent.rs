@@ -14,6 +14,7 @@ use crate::load_balancer::intent::Identity;
 use crate::load_balancer::memory::{PartRefusals as _, Refusals, is_late};
 use crate::load_balancer::observe::view::View;
 use crate::load_balancer::observed::{Parts, is_pending};
+use crate::load_balancer::remedies;
 use crate::load_balancer::step::{CloudStep, FloatingIpChange, PartChange};
 use crate::messages::FOREIGN_KEPT;
 
@@ -123,7 +124,7 @@ pub(super) enum Left {
 /// Removes what is left of the Service on a load balancer that it does not use any more; the load balancer as a whole, if
 /// nobody else uses it and it was made for a Service.
 pub(super) fn of_left(identity: &Identity, seen: &View<'_>) -> Left {
-    let Some(left) = evidence::left(identity, &seen.balancers) else {
+    let Some((left, _)) = evidence::left_behind(identity, &seen.balancers, None).next() else {
         return Left::None;
     };
     if is_pending(left) || seen.memory.own.is_busy {
@@ -164,7 +165,7 @@ fn of_balancer(
             return Err(refusal!(
                 "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it was not made for this Service, or another one uses it",
                 balancer.id;
-                "ask the operator of the cloud for a failover; then the Service's parts are deleted"
+                "ask the operator of the cloud {}; then the Service's parts are deleted", remedies::failover(balancer)
             )
             .by(RefusedBy::Failure));
         }

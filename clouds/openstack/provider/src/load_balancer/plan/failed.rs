@@ -13,6 +13,7 @@ use crate::load_balancer::evidence::{self, Role};
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::memory::Remembered;
 use crate::load_balancer::observed::Parts;
+use crate::load_balancer::remedies;
 use crate::load_balancer::step::CloudStep;
 use crate::messages::IN_ERROR;
 
@@ -164,15 +165,16 @@ impl Existing<'_> {
     pub(super) fn failed(&self, notes: &mut Vec<Note>) -> Next {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let is_for_later = !self.seen.memory.own.may_repair;
+        let failover = remedies::failover(balancer);
         let remedy = match evidence::is_to_be_deleted(identity, self.role, balancer) {
             true if self.may_serve() => {
-                "it may still carry traffic (Octavia does not tell whether it does), so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud for a failover (`openstack loadbalancer failover`), or delete the Service and create it anew"
+                format!("it may still carry traffic (Octavia does not tell whether it does), so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud {failover}, or delete the Service and create it anew")
             }
             true if is_for_later => {
-                "Bowline made another one in its place within the last hour and does so again after that hour; ask the operator of the cloud what is wrong"
+                "Bowline made another one in its place within the last hour and does so again after that hour; ask the operator of the cloud what is wrong".to_owned()
             }
             _ => {
-                "nothing says that it was made for this Service and that no other one uses it, so Bowline leaves it as it is; ask the operator of the cloud for a failover"
+                format!("nothing says that it was made for this Service and that no other one uses it, so Bowline leaves it as it is; ask the operator of the cloud {failover}")
             }
         };
         let reason = format!(

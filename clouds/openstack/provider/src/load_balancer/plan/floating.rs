@@ -2,13 +2,15 @@
 
 use bowline_cloud_provider::spelling;
 use bowline_openstack_client::{FloatingIp, LoadBalancer, PortId};
-use bowline_plan::{Note, Refusal, refusal};
+use bowline_plan::{Note, Refusal, RefusedBy, refusal};
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::evidence::{self, Role};
+use crate::load_balancer::features::is_of_ovn;
 use crate::load_balancer::intent::{Identity, Wanted};
 use crate::load_balancer::members::Family;
 use crate::load_balancer::observe::view::{Need, View};
+use crate::load_balancer::remedies;
 use crate::load_balancer::step::FloatingIpChange;
 use crate::messages::{
     EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_GONE, FLOATING_IP_SKIPPED, FORCED_INTERNAL,
@@ -188,6 +190,9 @@ fn unattachable(
             balancer.id
         )));
     }
+    if let Some(refusal) = unplugged(wanted, observed, balancer) {
+        return Some(refusal);
+    }
     if role == Role::Guest && !has_lost_its_owner(observed, balancer) {
         return Some(refusal!(
             "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
@@ -197,6 +202,37 @@ fn unattachable(
         ));
     }
     None
+}
+
+/// Why nobody reaches a load balancer that Octavia calls `ACTIVE`: its port was deleted. It is asked for only where an address that people
+/// were told leads nowhere; a port that Octavia has made just now is there.
+fn unplugged(wanted: &Wanted, observed: &View<'_>, balancer: &LoadBalancer) -> Option<Refusal> {
+    let port = balancer.vip_port_id.as_ref()?;
+    let identity = &wanted.identity;
+    let told = identity
+        .recorded_address
+        .as_deref()
+        .filter(|_| identity.is_told_recorded);
+    let vip = spelling::of_address(&balancer.vip_address);
+    let recorded = told.filter(|told| spelling::of_address(told) != vip)?;
+    let is_new = observed.memory.own.created.as_ref() == Some(&balancer.id);
+    let is_unread = observed.floating_ips.is_none();
+    if is_new || is_unread || !observed.lacks_port(port) {
+        return None;
+    }
+    let failover = match is_of_ovn(balancer) {
+        true => String::new(),
+        false => format!(
+            "ask the operator of the cloud {}, which makes the port anew; or ",
+            remedies::failover(balancer)
+        ),
+    };
+    let refusal = refusal!(
+        "port {port} of the VIP of load balancer {} is gone: nobody reaches it, and floating IP {recorded} leads nowhere",
+        balancer.id;
+        "{failover}whoever owns the Service deletes it and makes it anew, with spec.loadBalancerIP: {recorded} if it is to have that address again"
+    );
+    Some(refusal.by(RefusedBy::Failure))
 }
 
 /// Whether the Service that a load balancer was made for is gone, and only guests use it. An owner leaves its tag on it, or, of

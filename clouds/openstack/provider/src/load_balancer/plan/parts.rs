@@ -21,6 +21,7 @@ use crate::load_balancer::observed::Parts;
 use crate::load_balancer::plan::desired::{self, DesiredPort};
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::plan::waiting::may_carry;
+use crate::load_balancer::remedies;
 use crate::load_balancer::step::{PartChange, Room, port_space};
 use crate::load_balancer::tags::{self, Tags};
 
@@ -143,9 +144,10 @@ impl<'a> PartsPlan<'a> {
                 listener.name, listener.operating_status
             )
         };
-        Some(Refusal::new(text).by(RefusedBy::Failure).with_remedy(
-            "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or for a failover (`openstack loadbalancer failover`)",
-        ))
+        Some(Refusal::new(text).by(RefusedBy::Failure).with_remedy(format!(
+            "Bowline tries again from time to time to have Octavia mend it; if it stays so, ask the operator of the cloud to look at Octavia's workers, or {}",
+            remedies::failover(self.balancer)
+        )))
     }
 
     /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.

@@ -33,6 +33,9 @@ pub(super) fn with(
 ) -> Next {
     let (mut due, mut busy) = (Vec::new(), None);
     for (balancer, role) in evidence::left_behind(&wanted.identity, &seen.balancers, used) {
+        if evidence::is_going(balancer) {
+            continue;
+        }
         let is_shown = || floating::reached_at(seen, balancer).any(|at| wanted.identity.shows_at(at));
         if !rename::is_borne_out(&wanted.identity, seen, balancer) || !is_shown() {
             continue;

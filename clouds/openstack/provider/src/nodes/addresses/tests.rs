@@ -175,3 +175,34 @@ fn an_address_of_a_trunk_is_one_of_its_network() {
         ]
     );
 }
+
+/// A name that no network has leaves every Node without an internal address, and nothing else tells.
+#[test]
+fn what_settings_choose_and_a_server_lacks_is_named_with_the_networks_that_it_has() {
+    let options = |internal: &str, public: &str, range: &str| NodeOptions {
+        internal_networks: vec![internal.to_owned()],
+        public_networks: vec![public.to_owned()],
+        sort_order: vec![range.parse().unwrap()],
+        ..NodeOptions::default()
+    };
+    let server: Server = serde_json::from_str(SERVER).unwrap();
+    let told = |options: &NodeOptions| {
+        let addresses = of_server(&server, &[], &[], options);
+        unmatched(&server, &[], &addresses, options)
+    };
+    assert_eq!(
+        told(&options("private", "public", "10.0.0.0/24")),
+        Unmatched::default()
+    );
+    assert_eq!(
+        told(&options("privat", "pub", "10.9.0.0/16")),
+        Unmatched {
+            lacks: vec![
+                "an address in the network `privat` (internal-network-name in cloud.conf)".to_owned(),
+                "an address in the network `pub` (public-network-name in cloud.conf)".to_owned(),
+                "an address in 10.9.0.0/16 (address-sort-order in cloud.conf)".to_owned(),
+            ],
+            networks: ["also-private", "private", "public"].map(str::to_owned).to_vec(),
+        }
+    );
+}
