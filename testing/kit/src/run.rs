@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::plan::{Note, ReportedOutcome};
+use bowline_cloud_provider::plan::{Impact, Note, ReportedOutcome};
 use bowline_cloud_provider::{LoadBalancer, LoadBalancerStatus, ServiceFacts};
 use bowline_drive::predict;
 
@@ -28,6 +28,8 @@ pub struct Run {
     pub outcome: Outcome,
     /// The labels of the steps that were begun, wave by wave.
     pub waves: Vec<Vec<String>>,
+    /// What each of them costs, as it was planned.
+    pub impacts: Vec<Vec<Impact>>,
     /// The notes of all plans that the plan before did not have: these are told.
     pub notes: Vec<Note>,
     /// How long it waited, because the plan said so.

@@ -165,7 +165,9 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
     }
 
     fn writing(&self, _facts: &ServiceFacts, _wave: &[DynStep]) {
-        self.state().run.waves.push(Vec::new());
+        let run = &mut self.state().run;
+        run.waves.push(Vec::new());
+        run.impacts.push(Vec::new());
     }
 
     fn before<'b>(&'b self, step: &'b DynStep) -> BoxFuture<'b, ()> {
@@ -179,8 +181,9 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
                 Interruption::Pause(n, time) if n == made => tokio::time::sleep(time).await,
                 _ => {}
             }
-            let label = step.view().label.clone();
-            self.state().run.waves.last_mut().unwrap().push(label);
+            let (view, run) = (step.view(), &mut self.state().run);
+            run.waves.last_mut().unwrap().push(view.label.clone());
+            run.impacts.last_mut().unwrap().push(view.impact);
         })
     }
 

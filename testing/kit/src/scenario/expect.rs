@@ -172,10 +172,11 @@ fn single(found: Found, expected: &Value) -> Value {
 /// An operator with its value, which may be a list on the lines below.
 fn operator(test: &str, step: &Step) -> Result<(String, Value), Complaint> {
     let (op, rest) = word(test);
-    let expected = match step.below.is_empty() {
-        false => listed(step, rest)?,
-        true if rest.is_empty() => return Err("what is expected?".to_owned()),
-        true => value(rest),
+    let is_list = !step.below.is_empty() || matches!(op, "in-order" | "in-a-row");
+    let expected = match is_list {
+        true => listed(step, rest)?,
+        false if rest.is_empty() => return Err("what is expected?".to_owned()),
+        false => value(rest),
     };
     Ok((op.to_owned(), expected))
 }

@@ -84,7 +84,7 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         }
     }
 
-    /// `node-is NAME JSON`: other labels, another provider ID, without addresses, not initialised yet, or drained.
+    /// `node-is NAME JSON`: other labels or annotations, another provider ID, without addresses, not initialised yet, or drained.
     fn change_node(&mut self, whole: &str) -> Done {
         let (name, spec) = word(whole);
         let spec: Value = read(spec)?;
@@ -96,12 +96,13 @@ impl<C: ScenarioCloud> Stage<'_, C> {
                 "provider_id" => node.provider_id = value.as_str().map(Into::into),
                 "addresses" => node.addresses.clear(),
                 "drained" => node.draining = (*value == json!(true)).then_some("DrainInProgress"),
-                "labels" => {
-                    let labels: BTreeMap<String, String> = parsed(value)?;
-                    node.labels = labels
-                        .iter()
-                        .map(|(key, value)| (key.as_str(), value.as_str()))
-                        .collect();
+                "labels" | "annotations" => {
+                    let pairs: BTreeMap<String, String> = parsed(value)?;
+                    let pairs = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+                    match field.as_str() {
+                        "labels" => node.labels = pairs.collect(),
+                        _ => node.annotations = pairs.collect(),
+                    }
                 }
                 "uninitialized" => {
                     node.taints =

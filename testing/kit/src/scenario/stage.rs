@@ -124,7 +124,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             "run" => self.run(rest).await,
             "quiet" => self.quiet(rest).await,
             "settle" => {
-                self.reconcile(rest, &[], false, MOST_TRIES).await?;
+                let (name, how) = word(rest);
+                self.reconcile(name, &[], how == "at-once", MOST_TRIES).await?;
                 self.ended("settled")
             }
             "vary" => self.vary(step).await,
@@ -483,9 +484,12 @@ fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Valu
     });
     let requests: Vec<Value> = requests.collect();
     let is_write = |entry: &&Value| entry["write"] == json!(true);
+    let impacts = run.impacts.iter();
+    let impacts = impacts.map(|wave| wave.iter().map(ToString::to_string).collect::<Vec<_>>());
     let notes = run.notes.iter().map(|note| {
         let mut shown = json!(note);
         shown["is_said_at_start"] = json!(note.is_said_at_start);
+        shown["occasion"] = json!(note.occasion);
         shown
     });
     json!({
@@ -499,6 +503,7 @@ fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Valu
             "ports": entry.ports.iter().map(|port| port.port).collect::<Vec<_>>(),
         })).collect::<Vec<_>>()),
         "waves": run.waves,
+        "impacts": impacts.collect::<Vec<_>>(),
         "steps": run.steps(),
         "kinds": run.kinds_of_steps(),
         "notes": notes.collect::<Vec<_>>(),

@@ -4,18 +4,9 @@
 
 mod calls;
 mod change;
-mod create;
-mod drift;
 mod faults;
-mod floating;
-mod lookup;
-mod mistakes;
-mod monitors;
 mod orphans;
-mod owed;
-mod policy;
 mod restored;
 mod session;
 mod start;
-mod takeover;
 mod world;

@@ -28,36 +28,6 @@ async fn restored() -> (World, Uuid) {
     (world, there)
 }
 
-/// Made again with the name annotation alone. Whoever may be another cluster's is not offered.
-#[tokio::test(start_paused = true)]
-async fn a_service_made_again_hears_how_to_keep_the_balancer_of_the_one_before() {
-    for (cluster, is_offered) in [("uid-kubernetes", true), ("uid-other", false)] {
-        let (world, there) = restored().await;
-        let own = world.annotation("web", "uuid").unwrap();
-        world.sim.edit_load_balancer(there, |it| {
-            it.name = "edge".to_owned();
-            it.tags.insert("k8s-cluster-uid".to_owned(), cluster.to_owned());
-        });
-        world.forget("web");
-        world.put(service("web", &[("web", "TCP", 8080, 31200)]));
-        world.edit("web", |service| service.metadata.uid = Some("uid-after".into()));
-        world.annotate("web", "name", "edge");
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        let text = run.complaint();
-        assert!(text.contains("belongs to another service or cluster"), "{text}");
-        let offer = format!("set k8s.cloudscale.ch/loadbalancer-uuid to {there}");
-        assert_eq!(
-            (text.contains(&offer), text.contains("choose another name")),
-            (is_offered, !is_offered),
-            "{text}"
-        );
-        assert!(writes.is_empty());
-        world.annotate("web", "uuid", &own);
-        world.run("web").await.settled();
-        assert_eq!(world.sim.load_balancers()[0].uuid, there);
-    }
-}
-
 /// The UIDs of the Services that this cluster is thought to have made balancers for.
 async fn made_for(world: &World) -> Vec<String> {
     let services = world.facts("kubernetes").services;

@@ -2,7 +2,6 @@
 
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::Answer;
-use bowline_cloudscale_sim::kit::Fault;
 
 use crate::world::World;
 
@@ -52,51 +51,5 @@ async fn while_a_balancer_changes_only_that_balancer_is_read() {
         tokio::time::sleep(after).await;
         let (answer, reads, _) = world.calls_of(session.observe()).await;
         assert_eq!((answer, reads), (Ok(()), 1));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_conflict_without_a_cause_is_waited_for_and_then_told() {
-    let world = World::with_nodes(1);
-    let pools = Fault::on(http::Method::POST, "/v1/load-balancers/pools");
-    world.sim.faults().add(pools.always().status(409));
-    let run = world.run("web").await;
-    assert!(
-        run.complaint().starts_with("error during create-pool("),
-        "{run:?}"
-    );
-    assert!((3..10).contains(&run.waited.as_secs()), "{:?}", run.waited);
-    world.sim.faults().clear();
-    world.run("web").await.settled();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_fails_names_what_it_was_for() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    for (path, text) in [
-        ("/v1/load-balancers", "unable to get load balancer for web: "),
-        ("/v1/load-balancers/pools", "lb state: failed to load pools: "),
-        (
-            "/v1/load-balancers/listeners",
-            "lb state: failed to load listeners: ",
-        ),
-        (
-            "/v1/load-balancers/health-monitors",
-            "lb state: failed to load monitors: ",
-        ),
-        (
-            "/v1/load-balancers/pools/*/members",
-            "lbstate: failed to load members for ",
-        ),
-    ] {
-        let id = world
-            .sim
-            .faults()
-            .add(Fault::on(http::Method::GET, path).always().status(500));
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        assert!(run.complaint().starts_with(text), "{run:?}");
-        assert!(writes.is_empty());
-        world.sim.faults().remove(id);
     }
 }

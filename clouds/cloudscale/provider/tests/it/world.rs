@@ -8,16 +8,15 @@ use bowline_cloud_provider::k8s::ServicePort;
 use bowline_cloud_provider::{ClusterFacts, Node, ServerVersion, Service, ServiceFacts};
 use bowline_cloudscale::{Cloudscale, Options};
 use bowline_cloudscale_client::Settings;
-use bowline_cloudscale_sim::kit::World as SimWorld;
 use bowline_cloudscale_sim::kit::journal::Entry;
-use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ServerSpec};
+use bowline_cloudscale_sim::{CloudscaleSim, ServerSpec};
 pub(crate) use bowline_kit::Run;
 use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// In seconds.
-const HALF_AN_HOUR: i64 = 1800;
+pub(crate) const HALF_AN_HOUR: i64 = 1800;
 
 /// The key of an annotation, by the part that differs.
 pub(crate) fn key(suffix: &str) -> String {
@@ -88,18 +87,6 @@ impl World {
             &[("web", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
         ));
         world
-    }
-
-    /// The API has one of each, says so plainly, and takes twins of members: for tests that count each write of a replacement.
-    pub(crate) fn speaks_plainly(&self) {
-        self.sim.set_behaviour(|behaviour| {
-            *behaviour = Behaviour {
-                unique_listener_ports: true,
-                one_monitor_per_pool: true,
-                duplicate_members: true,
-                ..SimWorld::Kind.behaviour()
-            };
-        });
     }
 
     /// A process that starts anew: nothing is remembered.
@@ -177,13 +164,7 @@ impl World {
         self.run_with(name, Interruption::Never).await
     }
 
-    /// The same, so many seconds later.
-    pub(crate) async fn run_after(&self, seconds: i64, name: &str) -> Run {
-        self.pass(seconds - HALF_AN_HOUR);
-        self.run(name).await
-    }
-
-    fn pass(&self, seconds: i64) {
+    pub(crate) fn pass(&self, seconds: i64) {
         self.now.fetch_add(seconds, Ordering::Relaxed);
     }
 
@@ -223,28 +204,6 @@ impl World {
         let writes = entries.iter().filter(|entry| entry.write).count();
         (answer, entries.len() - writes, writes)
     }
-}
-
-/// Writes in short: method and the kind of thing.
-pub(crate) fn in_short(writes: &[Entry]) -> Vec<String> {
-    writes
-        .iter()
-        .map(|entry| {
-            let kinds = [
-                "members",
-                "health-monitors",
-                "listeners",
-                "pools",
-                "floating-ips",
-                "load-balancers",
-            ];
-            let kind = kinds
-                .iter()
-                .find(|kind| entry.path.contains(&format!("/{kind}")))
-                .unwrap();
-            format!("{} {kind}", entry.method)
-        })
-        .collect()
 }
 
 /// A Service of type LoadBalancer with ports of (name, protocol, port, node port).
