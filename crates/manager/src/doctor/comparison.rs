@@ -9,7 +9,9 @@ use bowline_kube_io::{Kube, SeenEvent};
 use jiff::Timestamp;
 
 use super::services::of_one;
-use super::{Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, events, no_answer, some_of, timed};
+use super::{
+    Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, events, no_answer, some_of, timed,
+};
 use crate::plan::{PlanInput, plan_services};
 use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
 
