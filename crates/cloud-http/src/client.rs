@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_transport::patience::in_time;
+use bowline_transport::patience::{self, in_time};
 use bowline_transport::{BoxError, GateClosed, Jitter, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
@@ -205,20 +205,21 @@ impl Shared {
                 body,
             })))
         };
-        let outcome = in_time(limit, exchange).await.unwrap_or_else(|after| {
-            // What took the way to the cloud from this connection may have taken it from all that stood then.
-            let given_up = self.connections.lines.end_unused(after);
-            if given_up > 0 {
-                tracing::warn!(
-                    given_up,
-                    "A cloud call was not answered, unused connections that were as silent are given up"
-                );
+        let silence = Silence {
+            connections: &self.connections,
+            begun,
+            is_long: limit.min(patience::shortest(0)),
+        };
+        let outcome = match in_time(limit, exchange).await {
+            Ok(outcome) => {
+                std::mem::forget(silence);
+                outcome
             }
-            Err(Failure::Timeout {
+            Err(after) => Err(Failure::Timeout {
                 phase: Phase::Exchange,
                 after,
-            })
-        });
+            }),
+        };
         let outcome = match outcome {
             Ok((head, body)) => {
                 if response::is_page(&body) {
@@ -292,6 +293,31 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         drop(self.turn.take());
         self.shared.note_budget();
+    }
+}
+
+/// A call that is not answered, until it is given up by whoever made it.
+struct Silence<'a> {
+    connections: &'a Connections,
+    begun: Instant,
+    /// How long it goes without an answer where something is wrong.
+    is_long: Duration,
+}
+
+impl Drop for Silence<'_> {
+    /// What took the way to the cloud from this connection may have taken it from all that stood then.
+    fn drop(&mut self) {
+        let after = self.begun.elapsed();
+        if after < self.is_long {
+            return; // nobody waited for it
+        }
+        let given_up = self.connections.lines.end_unused(after);
+        if given_up > 0 {
+            tracing::warn!(
+                given_up,
+                "A cloud call was not answered, unused connections that were as silent are given up"
+            );
+        }
     }
 }
 

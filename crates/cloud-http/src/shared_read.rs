@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bowline_transport::patience;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use futures::task::{ArcWake, AtomicWaker, waker};
@@ -141,7 +142,7 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
     /// Asks. The answer comes from a read that begins no earlier than this call, or, of a [`single`](Self::single) read,
     /// ends no earlier.
     pub async fn ask(&self) -> T {
-        self.join().await
+        patience::with_others(self.join()).await
     }
 }
 
@@ -177,7 +178,7 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
                 state.next = None;
             }
         }
-        let answer = (self.read)().await;
+        let answer = patience::for_many((self.read)()).await;
         if self.is_single {
             // Still this read: another one takes its place only if it is dropped.
             self.lock().next = None;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
+use bowline_transport::patience::{Patience, shortest};
 use futures::future::join_all;
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -91,6 +92,26 @@ async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
     assert_eq!(third.0, failed);
     // Started when the first one had ended: they are never under way side by side.
     assert!((4000..4010).contains(&second.1), "{}", second.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_a_look_takes_the_read_from_nobody_who_shares_it() {
+    let (shared, started) = counted(MILLIS(30_000));
+    let (hurried, calm) = (Patience::of_look(), Patience::of_look());
+    hurried.is_over(shortest(0));
+    let begun = Instant::now();
+    let look = async |patience: &Patience| {
+        let answer = tokio::select! {
+            biased;
+            answer = patience.with(shared.ask()) => Some(answer),
+            () = patience.has_given_up() => None,
+        };
+        (answer, begun.elapsed().as_secs())
+    };
+    // Whoever comes first runs the read.
+    let ends = tokio::join!(look(&hurried), look(&calm));
+    assert_eq!(ends, ((None, 5), (Some(Ok(1)), 30)));
+    assert_eq!(started.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(start_paused = true)]

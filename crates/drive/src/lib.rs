@@ -14,12 +14,14 @@ mod predict;
 mod tests;
 mod wave;
 
+use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
 use bowline_plan::{Answer, Lane, Refusal};
-use futures::future::BoxFuture;
+use bowline_transport::patience::Patience;
+use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 
 pub use lanes::{Lanes, Wait};
@@ -28,6 +30,9 @@ pub use predict::{predict, predict_session};
 /// More waves and looks than any plan has between two waits: one that never settles gives way to other work instead of
 /// spinning.
 const MAX_WAVES: usize = 100;
+
+/// What stands for the label of a step where the cloud is read.
+pub const LOOK: &str = "look at the cloud";
 
 /// How a drive ended.
 #[derive(Debug)]
@@ -116,14 +121,14 @@ pub trait Hooks<F, E>: Sync {
     /// A call has ended, or begins. `is_working`: something is under way; else everything waits for its lanes.
     fn progressed(&self, _is_working: bool) {}
 
-    /// Ends when something newer waits for this object, and for its sake a call of this step may be given up that hangs, as if its answer
-    /// had been lost.
-    fn newer_waits<'a>(&'a self, _step: &'a DynStep) -> BoxFuture<'a, ()> {
+    /// Ends when something newer waits for this object, and for its sake a call may be given up that hangs: of the step with this label as
+    /// if its answer had been lost, of a [`LOOK`] together with that. Answers how much time a call has in any case.
+    fn newer_waits<'a>(&'a self, _label: &'a str) -> BoxFuture<'a, Duration> {
         Box::pin(std::future::pending())
     }
 
-    /// A step has ended; `gave_up`: a call of it was given up before its time limit.
-    fn made(&self, _step: &DynStep, _gave_up: bool) {}
+    /// A step or a look has ended; `gave_up`: a call of it was given up before its time limit.
+    fn made(&self, _label: &str, _gave_up: bool) {}
 
     /// A step waits for this lane until what is answered is dropped.
     fn waiting(&self, _lane: &Lane) -> Wait<'_> {
@@ -159,8 +164,9 @@ pub async fn drive<F: Clone + Send, E>(
     hooks: &dyn Hooks<F, E>,
     is_unverified: &mut bool,
 ) -> Result<Driven, DriveError<E>> {
-    session.observe().await.map_err(DriveError::Observe)?;
-    hooks.progressed(true);
+    if look(session.observe(), hooks).await?.is_none() {
+        return Ok(Driven::Superseded);
+    }
     let (mut last_but_one, mut last) = (String::new(), String::new());
     for _ in 0..MAX_WAVES {
         let Some(plan) = session.plan() else {
@@ -195,13 +201,15 @@ pub async fn drive<F: Clone + Send, E>(
                 }
             }
             Answer::LookAgain { reason } => {
-                session.observe().await.map_err(DriveError::Observe)?;
-                hooks.progressed(true);
+                if look(session.observe(), hooks).await?.is_none() {
+                    return Ok(Driven::Superseded);
+                }
                 last_but_one = std::mem::replace(&mut last, format!("a look again: {reason}"));
             }
             Answer::Settled(_) | Answer::Refused(_) if *is_unverified && is_published(&plan) => {
-                session.verify().await.map_err(DriveError::Observe)?;
-                hooks.progressed(true);
+                if look(session.verify(), hooks).await?.is_none() {
+                    return Ok(Driven::Superseded);
+                }
                 *is_unverified = false;
             }
             Answer::Settled(status) => {
@@ -215,6 +223,27 @@ pub async fn drive<F: Clone + Send, E>(
         }
     }
     Err(DriveError::Endless(last_but_one, last))
+}
+
+/// Looks at the cloud; `None`: something newer waits, and a call hangs. Then the look is dropped, which costs nothing: the next drive
+/// begins with one.
+async fn look<F, E>(
+    looked: BoxFuture<'_, Result<(), CloudError>>,
+    hooks: &dyn Hooks<F, E>,
+) -> Result<Option<()>, DriveError<E>> {
+    let patience = Patience::of_look();
+    let given_up = async {
+        patience.is_over(hooks.newer_waits(LOOK).await);
+        patience.has_given_up().await;
+    };
+    let looked = patience.with(looked);
+    let looked = match select(pin!(looked), pin!(given_up)).await {
+        Either::Left((looked, _)) if !patience.gave_up() => Some(looked),
+        _ => None,
+    };
+    hooks.made(LOOK, looked.is_none());
+    hooks.progressed(true);
+    looked.transpose().map_err(DriveError::Observe)
 }
 
 /// Whether a wave writes to the cloud, and not to Kubernetes alone.

@@ -109,15 +109,16 @@ async fn patiently<F: Send, E>(
     facts: &Mutex<F>,
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let patience = Patience::default();
+    let label = &step.view().label;
     let made = std::pin::pin!(patience.with(run(session, step, hooks, facts)));
-    let done = match select(made, hooks.newer_waits(step)).await {
+    let done = match select(made, hooks.newer_waits(label)).await {
         Either::Left((done, _)) => done,
-        Either::Right(((), made)) => {
-            patience.is_over();
+        Either::Right((after, made)) => {
+            patience.is_over(after);
             made.await
         }
     };
-    hooks.made(step, patience.gave_up());
+    hooks.made(label, patience.gave_up());
     done
 }
 

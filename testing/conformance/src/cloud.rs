@@ -120,6 +120,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         hanging (LoadBalancers) {
             a_deletion_does_not_wait_for_a_call_that_hangs,
+            a_deletion_does_not_wait_for_a_read_that_hangs,
         }
         hanging (LoadBalancers, BalancedNodes) {
             members_do_not_wait_for_a_call_of_another_port_that_hangs,

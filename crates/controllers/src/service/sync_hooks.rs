@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline_cloud_provider::{
     AddressLoss, AddressNote, DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey,
@@ -275,23 +276,21 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             .progressed(&Key::Service(self.key.clone()), is_working);
     }
 
-    fn newer_waits<'b>(&'b self, step: &'b DynStep) -> BoxFuture<'b, ()> {
+    fn newer_waits<'b>(&'b self, label: &'b str) -> BoxFuture<'b, Duration> {
         Box::pin(async move {
             loop {
                 let news = self.controller.news.notified();
-                let label = &step.view().label;
                 let in_vain = self.is_in_vain();
                 let is_impatient = |tracked: &mut Tracked| tracked.is_impatient(label, in_vain);
-                if self.controller.tracked(self.key, is_impatient) {
-                    return;
+                if let Some(after) = self.controller.tracked(self.key, is_impatient) {
+                    return after;
                 }
                 news.await;
             }
         })
     }
 
-    fn made(&self, step: &DynStep, gave_up: bool) {
-        let label = &step.view().label;
+    fn made(&self, label: &str, gave_up: bool) {
         self.controller
             .tracked(self.key, |tracked| tracked.made(label, gave_up));
         if gave_up {

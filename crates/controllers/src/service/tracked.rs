@@ -5,12 +5,13 @@
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{AddressLoss, KubeWrite, Service, ServiceClasses, facts};
 use bowline_plan::Refusal;
+use bowline_transport::patience::shortest;
 use tokio::time::Instant;
 
 use super::causes::Causes;
@@ -62,8 +63,8 @@ pub(super) struct Tracked {
     pub(super) tried: Option<NodeIdentities>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
-    /// The steps of which a call was given up the last time, because something newer waited.
-    given_up: BTreeSet<String>,
+    /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
+    given_up: BTreeMap<String, u32>,
     /// What was said in events.
     pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
@@ -138,18 +139,21 @@ impl Tracked {
         self.causes = self.causes.and(causes);
     }
 
-    /// Whether something newer waits than what is being done, and a call that hangs is given up for it. Twice in a row a step is not cut
-    /// short: a cloud that is that slow would never get it done. Unless it is `in_vain`, as for a Service that goes.
-    pub(super) fn is_impatient(&self, step: &str, in_vain: bool) -> bool {
-        self.causes.has(Causes::CHANGED.and(Causes::NODES)) && (in_vain || !self.given_up.contains(step))
+    /// Whether something newer waits than what is being done, and a call that hangs is given up for it. Then this is how much time the call
+    /// has in any case: twice as much each time that it was given up, so that also a cloud that is that slow gets it done. Unless it is
+    /// `in_vain`, as for a Service that goes.
+    pub(super) fn is_impatient(&self, label: &str, in_vain: bool) -> Option<Duration> {
+        let given_up = self.given_up.get(label).copied().filter(|_| !in_vain);
+        let waits = self.causes.has(Causes::CHANGED.and(Causes::NODES));
+        waits.then(|| shortest(given_up.unwrap_or_default()))
     }
 
-    /// A step has ended.
-    pub(super) fn made(&mut self, step: &str, gave_up: bool) {
+    /// A step or a look has ended.
+    pub(super) fn made(&mut self, label: &str, gave_up: bool) {
         if gave_up {
-            self.given_up.insert(step.to_owned());
+            *self.given_up.entry(label.to_owned()).or_default() += 1;
         } else {
-            self.given_up.remove(step);
+            self.given_up.remove(label);
         }
     }
 
@@ -269,7 +273,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
-        self.given_up = BTreeSet::new();
+        self.given_up = BTreeMap::new();
         FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
 
@@ -278,7 +282,7 @@ impl Tracked {
         self.served();
         self.leave_node_syncs();
         self.state = State::Resting;
-        self.given_up = BTreeSet::new();
+        self.given_up = BTreeMap::new();
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();

@@ -8,6 +8,9 @@ use super::world::{SECOND, Since, World, service, web};
 /// The writes of a creation that hang, one at a time.
 const WRITES: u64 = 6;
 
+/// The reads of a look that hang, one at a time.
+const READS: u64 = 8;
+
 /// Every call hangs for ever that is like the first write since then.
 async fn its_write_hangs<C: CloudUnderTest>(world: &World<C>, begun: Since) {
     let faults = world.cloud().faults();
@@ -48,6 +51,33 @@ pub(super) async fn a_deletion_does_not_wait_for_a_call_that_hangs<C: CloudUnder
     }
 }
 
+pub(super) async fn a_deletion_does_not_wait_for_a_read_that_hangs<C: CloudUnderTest>() {
+    for nth in 1..=READS {
+        let world = World::<C>::with_nodes(2).await;
+        world.ask(web(), Wish::Plain);
+        world.settled("web").await;
+        let fault = world.cloud().faults().add(Fault::any().nth(nth).hang_before());
+        world.annotate_idly("web");
+        world.pass(SECOND * 2).await;
+        if world.cloud().faults().struck(fault) == 0 {
+            break; // it takes fewer reads
+        }
+        let begun = world.since();
+        world.delete_service("web");
+        let late = world.until("it has begun", |w| !w.calls(begun).is_empty()).await;
+        assert!(late < SECOND * 5, "{late:?} at read {nth}");
+        world.gone("web").await;
+        world.assert_served();
+        assert!(world.sim.balancers().is_empty());
+        assert!(
+            !world
+                .reasons("web")
+                .iter()
+                .any(|reason| reason.ends_with("Failed"))
+        );
+    }
+}
+
 pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.ask(service("web", &[("web", 8080, 31200)]), Wish::Plain);
@@ -59,14 +89,28 @@ pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C:
     });
     its_write_hangs(&world, begun).await;
     world.pass(SECOND).await;
-    world.add_node("n3");
-    let follows = |world: &World<C>| {
-        let balancers = world.sim.balancers();
-        let members = balancers[0].ports.get("TCP/8080");
-        members.is_some_and(|members| members.contains("n3:31200"))
+    let struck = |world: &World<C>| {
+        world
+            .cloud()
+            .faults()
+            .list()
+            .iter()
+            .map(|fault| fault.struck)
+            .sum::<u64>()
     };
-    let late = world.until("it follows", follows).await;
-    assert!(late < SECOND * 6, "{late:?}");
+    // Each hang in a row may take twice as long as the one before.
+    for (node, most) in [("n3", 6), ("n4", 12), ("n5", 23)] {
+        world.add_node(node);
+        let follows = |world: &World<C>| {
+            let balancers = world.sim.balancers();
+            let members = balancers[0].ports.get("TCP/8080");
+            members.is_some_and(|members| members.contains(&format!("{node}:31200")))
+        };
+        let late = world.until("it follows", follows).await;
+        assert!(late < SECOND * most, "{node}: {late:?}");
+        let before = struck(&world);
+        world.until("the next call hangs", |w| struck(w) > before).await;
+    }
     // When the cloud answers again, all is made good.
     world.cloud().faults().clear();
     world.until("it is served", |w| w.unserved().is_empty()).await;
