@@ -19,7 +19,7 @@ pub enum Class {
     Denied,
     /// The request itself is wrong, or the object is not in the right state: a person has to change something.
     Invalid,
-    /// The object is busy, in use, or not as the call expects it: look again.
+    /// The object is busy, in use, or not as the call expects it: look again. [`AtRest`] says when it is a refusal all the same.
     Conflict,
     /// A limit is reached, or the cloud has no more of it: it works later, or when somebody makes room.
     Exhausted,
@@ -61,6 +61,37 @@ impl Class {
             400..=499 => Self::Invalid,
             _ => Self::Unavailable { after },
         }
+    }
+}
+
+/// The writes of a reconcile that met a [`Class::Conflict`] of an object that each look showed at rest.
+///
+/// One rule for all clouds. Whatever is shown at work is waited for. What is shown at rest may have been at work when it refused, so the
+/// write is made once more, after another look. A second conflict in a row is about what is asked: it is a refusal, goes by the schedule,
+/// and holds up nothing else.
+#[derive(Debug, Clone)]
+pub struct AtRest<S>(Vec<S>);
+
+impl<S> Default for AtRest<S> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<S: Clone> AtRest<S> {
+    /// A write met one, and is put off.
+    pub fn met(&mut self, step: &S) {
+        self.0.push(step.clone());
+    }
+
+    /// Whether another one is a refusal of this write.
+    pub fn is_refusal(&self, is_it: impl Fn(&S) -> bool) -> bool {
+        self.0.iter().any(is_it)
+    }
+
+    /// A look showed the object at work, which says why.
+    pub fn is_explained(&mut self) {
+        self.0.clear();
     }
 }
 

@@ -28,7 +28,7 @@ mod step;
 pub use answer::{Answer, Note, NoteKind, Plan, Refusal, RefusedBy, Wave};
 pub use diff::{Diff, diff};
 pub use event::EventSpec;
-pub use failure::{Class, Classified, speaks_of_limit, speaks_of_no_address};
+pub use failure::{AtRest, Class, Classified, speaks_of_limit, speaks_of_no_address};
 pub use moved::AddressChange;
 pub use pairs::Pairs;
 pub use render::{
