@@ -37,7 +37,7 @@ pub(crate) struct Learned {
     pub(crate) ends_exchange: bool,
     /// Whether it was refused as a conflict, by a balancer that is at rest.
     pub(crate) is_conflict: bool,
-    /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
+    /// Whether nothing, or only the first half, happened because the balancer is, or may have been, busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }
 
@@ -179,9 +179,9 @@ impl Writer<'_> {
         match (outcome, step.balancer()) {
             (Ok(learned), _) => Ok(learned),
             (Err(Failed { error, .. }), Some(balancer))
-                if self.is_busy(balancer, &error, Some(step)).await =>
+                if let Some(busy) = self.busy(balancer, &error, Some(step)).await =>
             {
-                Ok(Learned::busy())
+                Ok(busy)
             }
             (Err(Failed { error, left }), _) if left != Left::Both && holds_up_nothing(step, &error) => {
                 let is_limit = error.class == Class::Exhausted;
@@ -199,24 +199,32 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a write failed because the balancer is being changed: then nothing happened, and it is to be waited for. A `step` that
+    /// What a write told that failed because the balancer is being changed: nothing happened, and it is to be waited for. A `step` that
     /// was refused before is known to be refused for what it asks.
-    async fn is_busy(&self, balancer: LoadBalancerId, error: &ApiError, step: Option<&CloudStep>) -> bool {
-        if !is_refusal(error) {
-            return false;
-        }
+    async fn busy(
+        &self,
+        balancer: LoadBalancerId,
+        error: &ApiError,
+        step: Option<&CloudStep>,
+    ) -> Option<Learned> {
         // The refusal says more than a failure to look into it.
-        let Ok(balancer) = self.client.load_balancer(balancer).await else {
-            return false;
+        let balancer = match is_refusal(error) {
+            true => self.client.load_balancer(balancer).await.ok()?,
+            false => return None,
         };
+        if balancer.status == LoadBalancerStatus::Changing {
+            return Some(Learned::busy());
+        }
         let memory = &self.seen.memory;
         let was_refused = |step: &CloudStep| {
             let mut refused = memory.refusals.tried_again();
             refused.any(|(known, why)| why.by != RefusedBy::Failure && known.asks_for_the_same(step))
         };
-        // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
-        let is_refuted = memory.own.busy.is_refuted() || step.is_some_and(was_refused);
-        balancer.status == LoadBalancerStatus::Changing || error.class == Class::Conflict && !is_refuted
+        let is_refuted = memory.own.busy.is_refuted(step) || step.is_some_and(was_refused);
+        (error.class == Class::Conflict && !is_refuted).then(|| Learned {
+            is_conflict: true,
+            ..Learned::busy()
+        })
     }
 
     async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, Failed> {
@@ -336,7 +344,7 @@ impl Writer<'_> {
                         old_is_gone: true,
                         ..made
                     }),
-                    Err(error) if self.is_busy(balancer, &error, None).await => Ok(busy(made)),
+                    Err(error) if self.busy(balancer, &error, None).await.is_some() => Ok(busy(made)),
                     // The new object is found by the next reconcile.
                     Err(error) => Err(Failed {
                         error,

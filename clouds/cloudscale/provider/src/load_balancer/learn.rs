@@ -25,8 +25,10 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     }
     let own = &mut seen.memory.own;
     // Once the API has refused to be hurried, the balancer is looked at before the next write.
-    if learned.is_busy {
-        own.busy.put_off();
+    if learned.is_busy && learned.is_conflict {
+        own.busy.put_off(step);
+    } else if learned.is_busy {
+        own.busy.set();
     } else if learned.is_conflict {
         own.busy.refute();
     } else if own.busy.was_once && step.balancer().is_some() {
@@ -42,9 +44,6 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         match step.creation() {
             Some(creation) => own.created.push(creation),
             None => own.changed.push(step.clone()),
-        }
-        if !own.busy.is_refuted() {
-            own.busy.is_explained();
         }
         own.reads = 0;
         // All the same, as in place of something else.

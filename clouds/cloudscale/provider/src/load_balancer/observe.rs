@@ -9,6 +9,7 @@ use bowline_cloudscale_client::{
     FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor,
     MonitorId, Pool, PoolId, ServerId, Stub,
 };
+use bowline_plan::AtRest;
 use uuid::Uuid;
 
 use crate::load_balancer::evidence::{self, Found};
@@ -123,40 +124,43 @@ pub(crate) struct Busy {
     pub(crate) is_now: bool,
     /// It said so once: from then on one write is made at a time, and the balancer looked at before the next one.
     pub(crate) was_once: bool,
-    /// How often in a row it said so of a balancer that each look showed at rest.
-    unseen: u32,
+    /// The writes of which it said so while each look showed the balancer at rest.
+    unseen: AtRest<CloudStep>,
+    /// The balancer was at rest all the time: a conflict is about what is asked, in this reconcile.
+    is_refuted: bool,
 }
-
-/// How often in a row a conflict may come from a balancer that is at rest: about four seconds.
-const MAX_UNSEEN_CONFLICTS: u32 = 5;
 
 impl Busy {
     pub(crate) fn set(&mut self) {
         (self.is_now, self.was_once) = (true, true);
     }
 
-    /// A write was put off because of it.
-    pub(crate) fn put_off(&mut self) {
-        self.unseen = self.unseen.saturating_add(1);
+    /// A write was put off because of it, and the balancer is at rest.
+    pub(crate) fn put_off(&mut self, step: &CloudStep) {
+        self.unseen.met(step);
         self.set();
     }
 
     /// The balancer was at rest all the time: a conflict is about what was asked.
     pub(crate) fn refute(&mut self) {
         *self = Self {
-            unseen: MAX_UNSEEN_CONFLICTS,
+            is_refuted: true,
             ..Self::default()
         };
     }
 
-    /// Whether a conflict from a balancer at rest is about what was asked, in this reconcile.
-    pub(crate) fn is_refuted(&self) -> bool {
-        self.unseen >= MAX_UNSEEN_CONFLICTS
+    /// Whether a conflict from a balancer at rest is about what this step asks: it is the second one, or another step was refused for it.
+    pub(crate) fn is_refuted(&self, step: Option<&CloudStep>) -> bool {
+        let is_second = |step| {
+            self.unseen
+                .is_refusal(|known| known == step || known.asks_the_same(step))
+        };
+        self.is_refuted || step.is_some_and(is_second)
     }
 
-    /// It is seen to be so, or a write was taken.
+    /// It is seen to be so.
     pub(crate) fn is_explained(&mut self) {
-        self.unseen = 0;
+        self.unseen.is_explained();
     }
 }
 

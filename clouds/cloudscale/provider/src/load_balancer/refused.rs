@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::{Refusal, RefusedBy, Step as _};
 
+use crate::load_balancer::observe::Memory;
 use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// What the API refused: creations, and changes of attributes.
@@ -159,9 +160,20 @@ pub(crate) fn of_ports(refusals: &Refusals) -> Option<Refusal> {
 
 /// Why members are missing, or are there that nobody wants.
 pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
-    let is_removed = refusals.iter().filter(|(step, _)| step.removes_member());
+    let is_removed = refusals.iter().filter(|(step, _)| step.removes_part());
     let missing = those(refusals, |place| matches!(place, Place::Member(_)));
     Refusal::all(missing.into_iter().chain(is_removed.map(|(_, why)| why)))
+}
+
+/// Takes the removals out of a wave that the API refused, or failed to make: nothing leans on them. Where it answered none, and none at
+/// all, the others are for the next reconcile, so that it is not waited for again and again.
+pub(crate) fn without_stuck(memory: &Memory, wave: &mut Vec<CloudStep>) {
+    let is_failed = |(step, why): (&CloudStep, &Refusal)| {
+        why.by == RefusedBy::Failure && step.removes_part() && !step.is_of_member()
+    };
+    let refusals = &memory.refusals;
+    let is_silent = memory.unheard() > 0 && refusals.iter().any(is_failed);
+    wave.retain(|step| !step.removes_part() || !is_silent && !has(refusals, step));
 }
 
 /// Whether something of a member failed.

@@ -62,6 +62,7 @@ enum Asked<'a> {
     Member(PoolId, &'a NewMember),
     Listener(&'a NewListener),
     Monitor(&'a NewMonitor),
+    Removal(Uuid),
     FloatingIp(FloatingAddress, LoadBalancerId),
     Change(&'a CloudStep),
 }
@@ -193,7 +194,13 @@ impl CloudStep {
     /// Whether the step creates something.
     pub(crate) fn creates(&self) -> bool {
         let asked = self.asked();
-        asked.is_some_and(|asked| !matches!(asked, Asked::FloatingIp(..) | Asked::Change(_)))
+        let creates = |asked| {
+            !matches!(
+                asked,
+                Asked::Removal(_) | Asked::FloatingIp(..) | Asked::Change(_)
+            )
+        };
+        asked.is_some_and(creates)
     }
 
     /// What the step creates.
@@ -240,11 +247,13 @@ impl CloudStep {
         matches!(self.part(), Some(PartChange::Monitor { old: None, .. }))
     }
 
-    /// Whether the step creates what serves or checks one port, or a member, and nothing goes for it; or removes a member.
+    /// Whether the step creates what serves or checks one port, or a member, and nothing goes for it; or removes such a part.
     pub(crate) fn is_of_one_port(&self) -> bool {
         use PartChange::{Listener, Monitor, Pool};
         let part = self.part().filter(|change| change.old().is_none());
-        self.is_of_member() || matches!(part, Some(Pool { .. } | Listener { .. } | Monitor { .. }))
+        self.is_of_member()
+            || self.removes_part()
+            || matches!(part, Some(Pool { .. } | Listener { .. } | Monitor { .. }))
     }
 
     /// Whether the step creates a member, and nothing goes for it, or removes one.
@@ -253,9 +262,14 @@ impl CloudStep {
         matches!(self.part(), Some(Member { old: None, .. } | DeleteMember { .. }))
     }
 
-    /// Whether the step removes a member.
-    pub(crate) fn removes_member(&self) -> bool {
-        matches!(self.part(), Some(PartChange::DeleteMember { .. }))
+    /// Whether the step removes a part that nobody wants, and nothing comes for it.
+    pub(crate) fn removes_part(&self) -> bool {
+        use PartChange::{DeleteListener, DeleteMember, DeleteMonitor, DeletePool};
+        let part = self.part();
+        matches!(
+            part,
+            Some(DeletePool { .. } | DeleteMember { .. } | DeleteListener { .. } | DeleteMonitor { .. })
+        )
     }
 
     /// Whether another step asks the API for the same, or for the same member probed on another port.
@@ -278,7 +292,7 @@ impl CloudStep {
         asked.is_some() && asked == other.asked()
     }
 
-    /// What the API is asked for; `None` if something only goes that is no member.
+    /// What the API is asked for; `None` if a balancer goes.
     fn asked(&self) -> Option<Asked<'_>> {
         Some(match self {
             Self::CreateBalancer { new } => Asked::Balancer(new),
@@ -292,10 +306,11 @@ impl CloudStep {
                 PartChange::Member { pool, new, .. } => Asked::Member(*pool, new),
                 PartChange::Listener { new, .. } => Asked::Listener(new),
                 PartChange::Monitor { new, .. } => Asked::Monitor(new),
-                PartChange::UpdateListener { .. }
-                | PartChange::UpdateMonitor { .. }
-                | PartChange::DeleteMember { .. } => Asked::Change(self),
-                _ => return None,
+                PartChange::UpdateListener { .. } | PartChange::UpdateMonitor { .. } => Asked::Change(self),
+                PartChange::DeletePool { .. }
+                | PartChange::DeleteMember { .. }
+                | PartChange::DeleteListener { .. }
+                | PartChange::DeleteMonitor { .. } => Asked::Removal(change.old()?),
             },
         })
     }

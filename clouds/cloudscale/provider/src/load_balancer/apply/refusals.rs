@@ -64,12 +64,12 @@ fn speaks_of_another(text: &str) -> bool {
 }
 
 /// Whether all else goes on without what a step was to create: other ports have pools and listeners of their own, and other members serve.
-/// And without what it was to change, the monitor that a pool was to have, or the member that was to go: nothing leans on that. A conflict of a balancer at
+/// And without what it was to change, the monitor that a pool was to have, or the part that was to go: nothing leans on that. A conflict of a balancer at
 /// rest is about what is asked, as of a second member with one address.
 pub(super) fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
     let is_settled = is_refusal(error) || error.class == Class::Denied;
     match Place::of(step) {
-        None if step.changes_attribute() || step.is_first_monitor() || step.removes_member() => is_settled,
+        None if step.changes_attribute() || step.is_first_monitor() || step.removes_part() => is_settled,
         None => matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(error),
         Some(Place::Pool | Place::Listener) => is_settled && !step.replaces(),
         Some(Place::Member(_)) => is_settled,
