@@ -14,6 +14,7 @@ mod monitors;
 mod orphans;
 mod owed;
 mod policy;
+mod predicted;
 mod restored;
 mod session;
 mod start;
