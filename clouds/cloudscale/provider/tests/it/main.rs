@@ -6,15 +6,7 @@ mod calls;
 mod change;
 mod faults;
 mod orphans;
-<<<<<<< HEAD
-||||||| 716ef6b5
-mod owed;
-mod policy;
-=======
-mod owed;
-mod policy;
 mod predicted;
->>>>>>> cs
 mod restored;
 mod session;
 mod start;
