@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod create;
 mod extensions;
 mod faults;
 mod histories;
