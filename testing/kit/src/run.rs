@@ -118,7 +118,7 @@ impl Run {
 }
 
 /// A label without what stands in brackets.
-fn kind(label: &str) -> &str {
+pub(crate) fn kind(label: &str) -> &str {
     label.split_once('(').map_or(label, |(kind, _)| kind)
 }
 

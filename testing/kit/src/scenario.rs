@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 
 use bowline_cloud_kit::Double;
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{CloudProvider, Node};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::de::DeserializeOwned;
@@ -39,6 +40,7 @@ mod fault;
 mod given;
 mod instances;
 mod path;
+mod seen;
 mod stage;
 mod text;
 mod update;
@@ -163,6 +165,11 @@ pub trait ScenarioCloud: Sized {
     /// Reconciles a Service; `at_once` is within the time for which a refusal is held back. Asked for only where there is a cluster.
     async fn reconcile(&self, key: &str, _interruption: Interruption, _at_once: bool) -> Run {
         panic!("nothing reconciles {key}")
+    }
+
+    /// What a plan of a Service says. Asked for only where there is a cluster.
+    async fn predicted(&self, key: &str) -> PlanReport {
+        panic!("nothing plans {key}")
     }
 
     /// Calls the API, if the verb is a call.

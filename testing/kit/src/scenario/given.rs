@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::ServicePort;
-use bowline_cloud_provider::{Service, keys};
+use bowline_cloud_provider::{AddressType, NodeAddress, Service, keys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -94,7 +94,11 @@ impl<C: ScenarioCloud> Stage<'_, C> {
         for (field, value) in spec.as_object().into_iter().flatten() {
             match field.as_str() {
                 "provider_id" => node.provider_id = value.as_str().map(Into::into),
-                "addresses" => node.addresses.clear(),
+                "addresses" => {
+                    let addresses: Option<Vec<String>> = parsed(value)?;
+                    let internal = |it| NodeAddress::new(AddressType::InternalIp, it);
+                    node.addresses = addresses.into_iter().flatten().map(internal).collect();
+                }
                 "drained" => node.draining = (*value == json!(true)).then_some("DrainInProgress"),
                 "labels" | "annotations" => {
                     let pairs: BTreeMap<String, String> = parsed(value)?;
@@ -105,8 +109,8 @@ impl<C: ScenarioCloud> Stage<'_, C> {
                     }
                 }
                 "uninitialized" => {
-                    node.taints =
-                        parsed(&json!([{ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" }]))?;
+                    let taint = json!({ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" });
+                    node.taints = parsed(&json!(Vec::from_iter((*value != json!(false)).then_some(taint))))?;
                 }
                 other => return Err(format!("a node has no {other} here")),
             }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bowline_base::log::Log;
 use bowline_cloud_kit::{Double, Entry, FaultId};
-use bowline_cloud_provider::{CloudProvider, LoadBalancerStatus};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use tracing::subscriber::DefaultGuard;
 
 use super::fault::{time, word};
 use super::path::{Found, find, text};
+use super::seen::{offers, planned, shown};
 use super::text::{Step, steps};
 use super::update::Updates;
 use super::{Complaint, ScenarioCloud, Words};
@@ -27,6 +27,8 @@ pub(super) struct Stage<'a, C> {
     /// The last run; of several at once the first.
     pub(super) run: Value,
     runs: Vec<Value>,
+    /// The last plan.
+    plan: Value,
     /// What the last call was answered.
     pub(super) answered: Value,
     variables: BTreeMap<String, String>,
@@ -53,6 +55,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             current: 0,
             run: Value::Null,
             runs: Vec::new(),
+            plan: Value::Null,
             answered: Value::Null,
             variables: BTreeMap::new(),
             added: String::new(),
@@ -103,7 +106,10 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         if self.meanwhile.is_some() {
             return Err("nothing is run after meanwhile".to_owned());
         }
-        if self.run.is_null() && self.answered.is_null() {
+        if [&self.run, &self.answered, &self.plan]
+            .into_iter()
+            .all(Value::is_null)
+        {
             return Err("nothing is run or called".to_owned());
         }
         self.all_have_struck()
@@ -131,6 +137,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             "vary" => self.vary(step).await,
             "restart" => self.cloud_mut().start().await,
             "start" => self.start(rest).await,
+            "predict" => self.predict(rest).await,
             "log" => {
                 // The guards of the one before go first: each puts back what was there before it.
                 self.log = None;
@@ -266,6 +273,20 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         Ok(())
     }
 
+    /// `predict NAME`: what a plan says, which writes nothing.
+    async fn predict(&mut self, name: &str) -> Result<(), Complaint> {
+        let journal = self.double()?.journal();
+        let mark = journal.mark();
+        let report = self.cloud().predicted(name).await;
+        let mut entries = journal.since(mark);
+        entries.retain(|entry| !C::is_noise(entry));
+        if let Some(write) = entries.iter().find(|entry| entry.write) {
+            return Err(format!("a plan writes: {}", C::operation(write)));
+        }
+        self.plan = planned::<C>(&report, &entries);
+        Ok(())
+    }
+
     pub(super) fn ran(&mut self, runs: &[Run], entries: &[Entry], took: Duration) {
         self.runs = runs.iter().map(|run| shown::<C>(run, entries, took)).collect();
         self.run = self.runs[0].clone();
@@ -288,6 +309,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         };
         tokio::time::sleep(after).await;
         for step in &steps {
+            let step = &self.filled_in(step)?;
             if let "run" | "settle" = step.verb() {
                 let (name, end) = step.rest().split_once(" -> ").unwrap_or((step.rest(), "settled"));
                 let tries = if step.verb() == "run" { 1 } else { MOST_TRIES };
@@ -317,6 +339,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         let value = match name {
             "run" => self.run.clone(),
             "runs" => json!(self.runs),
+            "plan" => self.plan.clone(),
             "services" => json!(self.cloud().services().map(Services::by_key)),
             "answered" => self.answered.clone(),
             "answer" => self.answered["body"].clone(),
@@ -369,7 +392,11 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         step.text = self.filled(&step.text)?;
         step.is_verbatim &= before == step.text;
         for (_, text) in &mut step.below {
-            let filled = self.filled(text)?;
+            let filled = match self.filled(text) {
+                // What is not there yet may be there then.
+                Err(_) if before.starts_with("meanwhile ") => text.clone(),
+                filled => filled?,
+            };
             step.is_verbatim &= filled == *text;
             *text = filled;
         }
@@ -463,83 +490,4 @@ fn interruptions(how: &str, count: usize) -> Result<Vec<Interruption>, Complaint
         }
         _ => return Err(format!("{how:?} is nothing that befalls a run")),
     })
-}
-
-/// A run as JSON.
-fn shown<C: ScenarioCloud>(run: &Run, entries: &[Entry], took: Duration) -> Value {
-    let (outcome, complaint, status) = match &run.outcome {
-        Outcome::Settled(status) => ("settled", None, Some(status)),
-        Outcome::Refused(text) => ("refused", Some(text), run.published_although_refused.as_ref()),
-        Outcome::Failed(text) => ("failed", Some(text), None),
-        Outcome::Stopped => ("stopped", None, None),
-    };
-    let operations = |writes_only: bool| {
-        let entries = entries.iter().filter(move |entry| entry.write || !writes_only);
-        entries.map(C::operation).collect::<Vec<_>>()
-    };
-    let requests = entries.iter().map(|entry| {
-        let mut shown = json!(entry);
-        shown["status"] = json!(entry.status());
-        shown
-    });
-    let requests: Vec<Value> = requests.collect();
-    let is_write = |entry: &&Value| entry["write"] == json!(true);
-    let impacts = run.impacts.iter();
-    let impacts = impacts.map(|wave| wave.iter().map(ToString::to_string).collect::<Vec<_>>());
-    let notes = run.notes.iter().map(|note| {
-        let mut shown = json!(note);
-        shown["is_said_at_start"] = json!(note.is_said_at_start);
-        shown["occasion"] = json!(note.occasion);
-        shown
-    });
-    json!({
-        "outcome": outcome,
-        "complaint": complaint,
-        "published": status.map(addresses),
-        "ingress": status.map(|status| status.ingress.iter().map(|entry| json!({
-            "ip": entry.ip,
-            "hostname": entry.hostname,
-            "ip_mode": entry.ip_mode.map(|mode| mode.as_str()),
-            "ports": entry.ports.iter().map(|port| port.port).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>()),
-        "waves": run.waves,
-        "impacts": impacts.collect::<Vec<_>>(),
-        "steps": run.steps(),
-        "kinds": run.kinds_of_steps(),
-        "notes": notes.collect::<Vec<_>>(),
-        "reasons": run.reasons(),
-        "waited_ms": run.waited.as_millis(),
-        "waited_for": run.waited_for,
-        "again_ms": run.again.map(|again| again.as_millis()),
-        "lacks": run.lacks,
-        "stated_ms": run.stated.map(|stated| stated.as_millis()),
-        "took_ms": took.as_millis(),
-        "calls": operations(false),
-        "writes": operations(true),
-        "written": requests.iter().filter(is_write).cloned().collect::<Vec<_>>(),
-        "requests": requests,
-    })
-}
-
-fn addresses(status: &LoadBalancerStatus) -> Vec<String> {
-    let entries = status.ingress.iter();
-    entries
-        .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
-        .collect()
-}
-
-/// What a provider has for the controllers.
-fn offers(cloud: &dyn CloudProvider) -> Vec<&'static str> {
-    let parts = [
-        ("instances", cloud.instances().is_some()),
-        ("load balancers", cloud.load_balancer().is_some()),
-        ("routes", cloud.routes().is_some()),
-        ("cluster id", cloud.has_cluster_id()),
-    ];
-    let there = parts
-        .into_iter()
-        .filter(|(_, is_there)| *is_there)
-        .map(|(part, _)| part);
-    let work = cloud.background_work();
-    there.chain(work.iter().map(|work| work.name())).collect()
 }

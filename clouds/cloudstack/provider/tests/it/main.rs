@@ -2,12 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
 mod calls;
-mod change;
-mod create;
 mod faults;
 mod histories;
 mod late;
-mod leaseweb;
 mod orphans;
 mod queued;
 mod shared_addresses;

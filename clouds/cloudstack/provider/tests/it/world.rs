@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bowline_cloud_provider::plan::{ReportedOutcome, ReportedWave};
 use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, ServiceFacts};
 use bowline_cloudstack::CloudStack;
-use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
+use bowline_cloudstack_sim::model::LoadBalancerRule;
 use bowline_cloudstack_sim::{Behaviour, Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
 use bowline_kit::{Interruption, ServiceLoop, Services, balanced_service, predict};
 pub(crate) use bowline_kit::{Outcome, Run};
@@ -245,13 +245,6 @@ impl World {
         (answer, self.sim.calls_since(mark))
     }
 
-    /// The commands that change something while `work` ran.
-    pub(crate) async fn writes_of<T>(&self, work: impl Future<Output = T>) -> (T, Vec<String>) {
-        let (answer, mut calls) = self.calls_of(work).await;
-        calls.retain(|call| !call.starts_with("list"));
-        (answer, calls)
-    }
-
     /// The rule of the Service by the end of its name.
     #[track_caller]
     pub(crate) fn rule(&self, end: &str) -> LoadBalancerRule {
@@ -267,12 +260,6 @@ impl World {
             .iter()
             .map(|rule| rule.name.replace(&format!("{NAME}-"), ""))
             .collect();
-        names.sort();
-        names
-    }
-
-    pub(crate) fn members(&self, end: &str) -> Vec<String> {
-        let mut names = self.sim.member_names(&self.rule(end).id);
         names.sort();
         names
     }
@@ -310,14 +297,6 @@ impl World {
             )
         });
         told.collect()
-    }
-
-    /// The one address that is held.
-    #[track_caller]
-    pub(crate) fn address(&self) -> PublicAddress {
-        let held = self.sim.addresses();
-        assert_eq!(held.len(), 1, "{held:#?}");
-        held.into_iter().next().unwrap()
     }
 
     /// Nothing is there twice, and nothing without what it is on.

@@ -15,21 +15,6 @@ async fn all(world: &World, names: &[String]) -> Vec<Run> {
     join_all(names.iter().map(|name| world.run(name))).await
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_new_service_on_fifty_nodes_is_one_creation_and_at_most_twelve_reads() {
-    let world = World::with_nodes(50);
-    in_one_page(&world.sim);
-    // Endpoints and Octavia's version are read once by a process.
-    world.put(service("first", &[("TCP", 80, 30079)]));
-    world.run("first").await.settled();
-    world.put(service("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]));
-    let (run, calls) = world.calls_of(world.run("web")).await;
-    run.settled();
-    let (reads, writes) = reads_and_writes(&calls);
-    assert_eq!(writes, 2, "{:?}", in_short(&calls)); // the load balancer and its floating IP
-    assert!(reads <= 12, "{reads}: {:?}", in_short(&calls));
-}
-
 /// In waves, as where they come one after the other: each wave shares its lists.
 #[tokio::test(start_paused = true)]
 async fn a_hundred_new_services_that_name_their_subnet_list_the_ports_once() {
@@ -56,23 +41,6 @@ async fn a_hundred_new_services_that_name_their_subnet_list_the_ports_once() {
         run.settled();
     }
     assert_eq!(counted(&calls)["neutron.ports.list"], 1, "{:?}", counted(&calls));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_sync_without_change_reads_the_members_of_each_pool_and_a_few_lists() {
-    let world = World::with_nodes(3);
-    in_one_page(&world.sim);
-    world.run("web").await.settled();
-    let (run, calls) = world.calls_of(world.run("web")).await;
-    World::assert_quiet(
-        &run,
-        &calls
-            .iter()
-            .filter(|call| call.write)
-            .cloned()
-            .collect::<Vec<_>>(),
-    );
-    assert_eq!(calls.len(), 7, "{:?}", in_short(&calls));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,13 +1,9 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
-use std::time::Duration;
-
 use bowline_kit::Interruption;
 use bowline_kit::faults::{Disturbed, at_every_stop, at_every_write};
-use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::FaultBuilder;
 use serde_json::Value;
-use tokio::time::advance;
 
 use crate::world::{Run, World, service};
 
@@ -86,63 +82,6 @@ async fn a_write_that_fails_is_made_by_the_next_run() {
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_answer_is_lost_is_not_made_twice() {
     at_every_write::<World>("lost", FaultBuilder::lose_answer).await;
-}
-
-/// An overloaded Octavia may make it a while after everybody gave up.
-#[tokio::test(start_paused = true)]
-async fn a_creation_that_is_not_answered_in_time_is_waited_for() {
-    let world = World::with_nodes(1);
-    let creation = || Fault::operation("octavia.loadbalancers.create");
-    let complaint = "Octavia did not answer in time: it may still come";
-    for is_wanted in [true, false] {
-        world.sim.faults().add(creation().hang_before());
-        let first = world.run("web").await;
-        assert!(!first.complaint().is_empty(), "{first:?}");
-        if !is_wanted {
-            world.delete("web");
-        }
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        assert!(run.complaint().contains(complaint), "{run:?}");
-        assert!(writes.is_empty());
-        advance(Duration::from_secs(61)).await;
-        world.run("web").await.settled();
-        assert_eq!(world.sim.load_balancers().len(), usize::from(is_wanted));
-        if is_wanted {
-            world.delete("web");
-            world.run("web").await.settled();
-            world.put(service("web", &[("TCP", 80, 30080)]));
-        }
-    }
-    // It came.
-    for is_wanted in [true, false] {
-        world.put(service("web", &[("TCP", 80, 30080)]));
-        world.sim.faults().add(creation().hang_after());
-        world.run("web").await;
-        if !is_wanted {
-            world.delete("web");
-        }
-        world.run("web").await.settled();
-        assert_eq!(world.sim.load_balancers().len(), usize::from(is_wanted));
-        world.delete("web");
-        world.run("web").await.settled();
-    }
-}
-
-/// As from a proxy before Octavia, which tells nothing of what comes of the request.
-#[tokio::test(start_paused = true)]
-async fn a_creation_that_may_have_been_made_is_looked_for_longer_and_longer_before_the_next_one() {
-    let world = World::with_nodes(1);
-    let broken = Fault::operation("octavia.loadbalancers.create").always();
-    world.sim.faults().add(broken.status(502));
-    for wait in [5, 10, 20, 40, 60, 60] {
-        let (_, writes) = world.writes_of(world.run("web")).await;
-        assert_eq!(writes.len(), 1, "{wait}");
-        advance(Duration::from_secs(wait - 1)).await;
-        let (run, writes) = world.writes_of(world.run("web")).await;
-        assert!(run.complaint().contains("it may still come"), "{run:?}");
-        assert!(writes.is_empty(), "{wait}");
-        advance(Duration::from_secs(2)).await;
-    }
 }
 
 #[tokio::test(start_paused = true)]

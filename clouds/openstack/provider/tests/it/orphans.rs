@@ -6,7 +6,6 @@ use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
 use bowline_openstack_sim::Id;
 
-use crate::marks::put_cluster;
 use crate::world::{World, lb_name, service};
 
 fn facts(world: &World) -> OrphanFacts {
@@ -15,6 +14,13 @@ fn facts(world: &World) -> OrphanFacts {
 
 fn ids(world: &World) -> BTreeSet<Id> {
     world.sim.load_balancers().iter().map(|it| it.part.id).collect()
+}
+
+/// The Service from whose UID a cluster is known.
+fn put_cluster(world: &World, uid: &str) {
+    let mut service = service("kubernetes", &[("TCP", 443, 0)]);
+    service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
+    world.put_as(uid, service);
 }
 
 /// A load balancer of the Service `default/NAME` of a cluster, as a Go manager makes it.

@@ -247,14 +247,6 @@ impl World {
         self.services.annotate(name, &key(suffix), Some(value));
     }
 
-    pub(crate) fn remove_annotation(&self, name: &str, suffix: &str) {
-        self.services.annotate(name, &key(suffix), None);
-    }
-
-    pub(crate) fn annotation(&self, name: &str, suffix: &str) -> Option<String> {
-        self.services.annotation(name, &key(suffix))
-    }
-
     /// Marks a Service for deletion.
     pub(crate) fn delete(&self, name: &str) {
         self.services.delete(name, Timestamp::UNIX_EPOCH);
@@ -357,18 +349,4 @@ pub(crate) fn service(name: &str, ports: &[(&str, i32, i32)]) -> Service {
         .map(|(protocol, port, node)| service_port(protocol, *port, *node));
     spec.ports = Some(ports.collect());
     service
-}
-
-/// Service `web` with the port 80, and `b` with another port on its load balancer.
-pub(crate) async fn two(port: i32) -> World {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    join(&world, "b", port);
-    world
-}
-
-pub(crate) fn join(world: &World, name: &str, port: i32) {
-    world.put(service(name, &[("TCP", port, 30_000 + port)]));
-    let id = world.annotation("web", "load-balancer-id").unwrap();
-    world.annotate(name, "load-balancer-id", &id);
 }

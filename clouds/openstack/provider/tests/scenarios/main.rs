@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, Node};
+use bowline_kit::scenario::calls::{self, Answer};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
-use bowline_kit::{Interruption, Run, Services};
+use bowline_kit::{Interruption, Run, Services, predict};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::{Double, Entry};
 use bowline_openstack_sim::model::network::FixedIp;
@@ -18,7 +20,6 @@ use serde_json::{Map, Value, json};
 use crate::whole::{LOGIN, Whole};
 use crate::world::World;
 
-#[path = "../it/upstream.rs"]
 mod upstream;
 mod whole;
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
@@ -236,6 +237,20 @@ impl ScenarioCloud for Lab {
         }
     }
 
+    async fn predicted(&self, key: &str) -> PlanReport {
+        predict(self.world.cloud.load_balancer().unwrap(), self.world.facts(key)).await
+    }
+
+    /// Somebody else's client.
+    async fn call(&mut self, words: &Words<'_>) -> Result<Option<Answer>, Complaint> {
+        if calls::request(words, &[]).is_none() {
+            return Ok(None);
+        }
+        let token = upstream::token(&self.world).await;
+        let request = calls::request(words, &[("x-auth-token", &token)]).unwrap();
+        Ok(Some(calls::send(self.world.sim.service(), request).await))
+    }
+
     fn is_noise(request: &Entry) -> bool {
         request.path.starts_with("/identity") || request.path.matches('/').count() <= 1
     }
@@ -282,6 +297,7 @@ impl ScenarioCloud for Lab {
             "without" => {
                 let service = match words.rest {
                     "compute" => Service::Compute,
+                    "key-manager" => Service::KeyManager,
                     _ => Service::LoadBalancer,
                 };
                 self.world = World::over(world::builder().without(service).build());
@@ -302,6 +318,10 @@ impl ScenarioCloud for Lab {
             }
             "as-upstream" => upstream::as_upstream(&mut self.world).await,
             "as-administrator" => self.world.restart_as_admin(),
+            "first-node" => {
+                let nodes = &mut self.world.nodes;
+                nodes.sort_by_key(|node| node.name.as_str() != words.rest);
+            }
             "one-page" => world::in_one_page(&self.world.sim),
             "reap" => self.world.reap().await,
             "break" | "lose" | "fail-over" | "finish" | "pending" | "exhaust" => {

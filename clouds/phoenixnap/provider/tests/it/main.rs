@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod create;
 mod extensions;
 mod faults;
 mod histories;
@@ -10,6 +9,7 @@ mod instances;
 mod logs;
 mod network;
 mod orphans;
+mod plans;
 mod release;
 mod tokens;
 mod world;

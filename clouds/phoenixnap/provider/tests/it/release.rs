@@ -4,38 +4,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{BlockSpec, ServerSpec};
 
 use crate::world::{CLUSTER, NETWORK, World};
 
 const KEY: &str = "shop/checkout";
-
-async fn ready() -> World {
-    let world = World::with_service();
-    world.run(KEY).await.settled();
-    world
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_mark_is_written_once_however_late_a_list_shows_it() {
-    let world = ready().await;
-    let block = world.sim.blocks()[0].clone();
-    let (id, cidr) = (block.id, block.cidr);
-    let before = format!(
-        r#"[{{"id":"{id}","cidr":"{cidr}","status":"assigned","assignedResourceId":"{NETWORK}",
-        "assignedResourceType":"public network","tags":[{{"name":"usage","value":"cloud-provider-phoenixnap-auto"}},
-        {{"name":"cluster","value":"{CLUSTER}"}},{{"name":"serviceNamespace","value":"shop"}},
-        {{"name":"serviceName","value":"checkout"}}]}}]"#
-    );
-    let lists = Fault::operation("ip-blocks.list").times(4);
-    world.sim.faults().add(lists.answer(Canned::json(200, &before)));
-    world.delete(KEY);
-    let (run, mut calls) = world.calls_of(world.run(KEY)).await;
-    assert!(run.settled().waited <= Duration::from_secs(5));
-    calls.retain(|call| call == "ip-blocks.tag");
-    assert_eq!(calls.len(), 1);
-}
 
 #[tokio::test(start_paused = true)]
 async fn who_keeps_a_marked_block_on_its_network_is_told() {
@@ -54,31 +27,9 @@ async fn who_keeps_a_marked_block_on_its_network_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
-    let world = World::new();
-    let server = world
-        .sim
-        .add_server(bowline_phoenixnap_sim::ServerSpec::on(NETWORK, "n1"));
-    let stuck = world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
-    world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
-    let used = world.sim.block(&stuck).unwrap().cidr.network();
-    let std::net::IpAddr::V4(used) = used else {
-        panic!("no IPv4 block")
-    };
-    let used = std::net::Ipv4Addr::from_bits(used.to_bits() + 4);
-    world.sim.join_network(NETWORK, &server, [used.into()]);
-    let notes = world.sweep().await;
-    let left: Vec<String> = world.sim.blocks().into_iter().map(|block| block.id).collect();
-    assert_eq!(left, [stuck]);
-    assert!(
-        notes.iter().any(|note| note.reason == "IPBlockSweepFailed"),
-        "{notes:?}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_service_with_two_blocks_is_told_of_by_the_sweeper() {
-    let world = ready().await;
+    let world = World::with_service();
+    world.run(KEY).await.settled();
     let second = BlockSpec::of_service(CLUSTER, "shop", "checkout");
     let second = world.sim.add_block(second.network(NETWORK));
     let notes = world.sweep().await;

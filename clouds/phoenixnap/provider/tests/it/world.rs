@@ -152,10 +152,6 @@ impl World {
         self.services.service(key)
     }
 
-    pub(crate) fn edit(&self, key: &str, change: impl FnOnce(&mut Service)) {
-        self.services.edit(key, change);
-    }
-
     pub(crate) fn annotate(&self, key: &str, name: &str, value: &str) {
         self.services.annotate(key, name, Some(value));
     }
@@ -173,12 +169,6 @@ impl World {
             .load_balancer_ip
             .clone()
             .unwrap_or_default()
-    }
-
-    pub(crate) fn set_field(&self, key: &str, address: &str) {
-        self.edit(key, |service| {
-            service.spec.as_mut().unwrap().load_balancer_ip = Some(address.to_owned());
-        });
     }
 
     /// Marks a Service for deletion.
@@ -283,11 +273,5 @@ impl World {
         let mut calls = self.sim.calls_since(mark);
         calls.retain(|call| call != "public-networks.read");
         (answer, calls)
-    }
-
-    /// Nothing is bought twice and no two writes met.
-    #[track_caller]
-    pub(crate) fn check(&self, what: &str) {
-        assert_eq!(self.sim.check_invariants(), Vec::<String>::new(), "{what}");
     }
 }

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::ServicePort;
+use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{CloudProvider, Node};
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed};
-use bowline_kit::{Interruption, Run, Services};
+use bowline_kit::{Interruption, Run, Services, predict};
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::{Double, Entry};
 use serde_json::{Value, json};
@@ -131,6 +132,11 @@ impl ScenarioCloud for Lab {
         self.world.run_with(key, interruption).await
     }
 
+    async fn predicted(&self, key: &str) -> PlanReport {
+        let facts = self.world.facts(key, self.world.now());
+        predict(self.world.cloud.load_balancer().unwrap(), facts).await
+    }
+
     fn is_noise(request: &Entry) -> bool {
         request.operation == "public-networks.read" || request.operation == "token"
     }
@@ -198,6 +204,7 @@ impl ScenarioCloud for Lab {
                 self.swept = json!({ "error": error.to_string() });
             }
             "watch" => self.world.watch().await,
+            "forget-tokens" => self.world.sim.forget_tokens(),
             "network-is" => {
                 let status = match words.rest {
                     "well" => None,

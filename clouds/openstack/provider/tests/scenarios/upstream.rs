@@ -8,14 +8,19 @@ use serde_json::{Value, json};
 use crate::world::{World, lb_name};
 
 /// Calls the APIs as somebody else's client.
-pub(crate) async fn call(world: &World, method: Method, path: &str, body: Value) -> Value {
+async fn call(world: &World, method: Method, path: &str, body: Value) -> Value {
+    let token = token(world).await;
+    let (body, _) = send(world, method, path, Some(&token), &body).await;
+    body
+}
+
+pub(crate) async fn token(world: &World) -> String {
     let login = json!({ "auth": {
         "identity": { "methods": ["password"], "password": { "user": { "name": "demo", "password": "demo", "domain": { "id": "default" } } } },
         "scope": { "project": { "name": "demo", "domain": { "id": "default" } } },
     } });
     let (_, token) = send(world, Method::POST, "/identity/v3/auth/tokens", None, &login).await;
-    let (body, _) = send(world, method, path, Some(&token), &body).await;
-    body
+    token
 }
 
 async fn send(
