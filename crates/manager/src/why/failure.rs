@@ -115,7 +115,9 @@ impl<'a> Failure<'a> {
 
     /// Who has to do what about it.
     pub(super) fn remedy(&self, now: Timestamp) -> Cow<'static, str> {
-        let own = self.told.as_ref().and_then(Trouble::own_remedy);
+        // Whatever else was refused, without Nodes nobody is served.
+        let told = self.told.as_ref().filter(|_| self.reason != "no_nodes");
+        let own = told.and_then(Trouble::own_remedy);
         let own = own.map(|own| Cow::Owned(own.to_owned()));
         let remedy = own.or_else(|| of_text(&self.text));
         remedy.unwrap_or_else(|| Cow::Borrowed(self.remedy_of_reason(now)))

@@ -704,6 +704,13 @@ fn where_no_instance_is_seen_the_frozen_deletion_is_named_and_nobody_is_told_to_
 }
 
 #[test]
+fn what_else_is_refused_where_there_is_no_node_is_not_what_to_do() {
+    let told = "no such method. What to do: choose another one";
+    let why = of_service(&in_trouble("no_nodes", told), None, &known(&nodes(), &[]));
+    assert!(why.causes[0].remedy.contains("adds Nodes"), "{why:?}");
+}
+
+#[test]
 fn a_server_without_its_node_is_named() {
     let Ok(InstanceAnswer::Present(one)) = present(PowerState::On) else {
         panic!("it is there");
