@@ -163,8 +163,9 @@ pub(super) async fn checks(
         listed,
         balanced,
     ];
-    if is_served {
-        checks.extend(fits(provider.misfits(), cause).await);
+    // Whoever is not let in sees nothing of what the configuration names.
+    if is_served && cause.is_none() {
+        checks.extend(fits(provider.misfits()).await);
     }
     let are_made = patient.config.controllers.includes(ControllerName::Route)
         && patient.config.settings.routes.is_wanted;
@@ -185,14 +186,14 @@ pub(super) async fn checks(
 }
 
 /// Whether what the configuration names is in the cloud as it says, where a provider compares that. `None`: none does.
-async fn fits(asked: Vec<Question<'_, Misfit>>, cause: Option<&CloudError>) -> Option<Check> {
+async fn fits(asked: Vec<Question<'_, Misfit>>) -> Option<Check> {
     if asked.is_empty() {
         return None;
     }
-    let (all, failed) = ask_each(asked).await;
-    Some(match (all.first(), failed.first()) {
+    let (all, unanswered) = ask_each(asked).await;
+    Some(match (all.first(), unanswered.first()) {
         (None, None) => FITS.ok("as far as it is compared"),
-        (None, Some(unanswered)) => failed_besides(&FITS, &unanswered.error(), cause),
+        (None, Some(unanswered)) => failed(&FITS, &unanswered.error()),
         (Some(Misfit { text, remedy }), _) => {
             let more = all.iter().skip(1);
             let more = more.map(|Misfit { text, remedy }| format!("{text}; {remedy}"));
