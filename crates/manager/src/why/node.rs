@@ -238,7 +238,10 @@ pub(crate) fn unreached<'a>(
     let Unmatched { lacks, networks } = &one.metadata.unmatched;
     let is_other = |it: &Node| it.name != node.name && it.platform() == node.platform();
     let mut has_other = || all.any(|it| is_other(it) && it.addresses.iter().any(is_internal));
-    if one.metadata.addresses.iter().any(is_internal) || lacks.is_empty() && !has_other() {
+    // An answer without any address says that nobody asked for them, unless a setting is why.
+    let addresses = &one.metadata.addresses;
+    let mut is_unknown = || addresses.is_empty() || !has_other();
+    if addresses.iter().any(is_internal) || lacks.is_empty() && is_unknown() {
         return None;
     }
     let (text, remedy) = match lacks.is_empty() {

@@ -75,7 +75,9 @@ pub(super) fn give_up_in_time(
         balancer.provisioning_status == ProvisioningStatus::PendingUpdate && !is_ours(&balancer.id)
     });
     let steps = identity.options.wait_steps;
-    let is_at_rest = pending.is_none() && !memory.own.is_pool_locked;
+    // Without Octavia's words it was another Service's change here that held it.
+    let is_refused = !memory.own.busy_words.is_empty() && !memory.own.is_pool_locked;
+    let is_at_rest = pending.is_none() && is_refused;
     let limit = if is_changed_by_others || is_at_rest {
         steps.min(CHANGE_LOOKS)
     } else {
