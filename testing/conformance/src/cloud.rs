@@ -208,6 +208,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_survives_the_failure_of_any_write,
             a_creation_survives_any_trouble_with_kubernetes,
             a_deletion_survives_every_accident,
+            the_note_of_the_class_comes_back_wherever_the_process_dies,
         }
         crashes (LoadBalancers, ServiceParts) {
             a_change_survives_the_death_of_the_process_at_any_write_to_the_cloud,

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use bowline_cloud_kit::Fault;
+use bowline_cloud_provider::{ServiceClasses, keys};
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use serde_json::Value;
 
@@ -239,4 +240,55 @@ pub(super) async fn a_creation_survives_any_trouble_with_kubernetes<C: CloudUnde
             assert_eq!(end(&world), undisturbed, "{context}");
         }
     }
+}
+
+/// A status that is refused once is written without the note of the class, which takes the note off, and then the note is put back.
+pub(super) async fn the_note_of_the_class_comes_back_wherever_the_process_dies<C: CloudUnderTest>() {
+    let start = |fuse: Fuse| {
+        let mut start = Start::alone();
+        start.config.service_classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+        start.kube_fuse = Some(fuse);
+        start
+    };
+    let note = |world: &World<C>| {
+        let service = world.service("web").unwrap();
+        service["metadata"]["annotations"][keys::ANNOTATION_CLASS] == "ours"
+    };
+    let mut was_off = false;
+    for k in 1.. {
+        let mut world = World::<C>::new();
+        world.add_nodes(2);
+        let mut service = web();
+        service["spec"]["loadBalancerClass"] = "ours".into();
+        world.ask(service, Wish::Plain);
+        world.start_with(start(Fuse::never()));
+        world.settled("web").await;
+        world.kill().await;
+        let state = world.sim.state();
+        let fuse = Fuse::at(k);
+        world.start_with(start(fuse.clone()));
+        world.rest().await;
+        let refusal = Status::new(
+            403,
+            "Forbidden",
+            "admission webhook denied the request: try later",
+        );
+        let fault = KubeFault::new(Effect::Answer(refusal))
+            .verb("patch")
+            .resource("services");
+        world.api.faults().inject(fault.subresource("status").times(1));
+        world.edit_service("web", |web| _ = web["status"]["loadBalancer"].take());
+        let died = tokio::time::timeout(SECOND * 120, fuse.burnt()).await.is_ok();
+        if !died {
+            assert!(note(&world) && k > 3, "{k}");
+            break;
+        }
+        was_off |= !note(&world);
+        world.kill().await;
+        world.start_with(start(Fuse::never()));
+        world.until("the note is there", &note).await;
+        world.settled("web").await;
+        assert_eq!(world.sim.state(), state, "{k}");
+    }
+    assert!(was_off, "it never died between the two");
 }
