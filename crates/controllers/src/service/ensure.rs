@@ -150,10 +150,11 @@ impl ServiceController {
         mut progress: Progress,
     ) -> Result<(Session, Progress), Box<Outcome>> {
         let BalancedNodes { nodes, identities } = self.nodes_of(service);
-        self.tracked(key, |tracked| {
-            tracked.synced = Some(Arc::clone(service));
+        let is_first = self.tracked(key, |tracked| {
+            let is_first = tracked.synced.replace(Arc::clone(service)).is_none();
             tracked.tried = Some(identities);
             tracked.fights.look_begins();
+            is_first
         });
         if progress.causes.has(Causes::CHANGED) && !progress.is_announced {
             progress.is_announced = true;
@@ -175,26 +176,31 @@ impl ServiceController {
             .map_err(|refusal| refused(&refusal))?;
         self.annotate_nodes_soon();
         let is_noted = |noted| facts::class(service) == Some(noted);
-        if !facts::has_finalizer(service) || !facts::noted_class(service).is_none_or(is_noted) {
+        let service = &**service;
+        let prefix = "failed to add load balancer cleanup finalizer";
+        let written = if !facts::has_finalizer(service) || !facts::noted_class(service).is_none_or(is_noted) {
             // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind. A note of another class
             // would make it somebody else's to remove.
-            let prefix = "failed to add load balancer cleanup finalizer";
-            let service = &**service;
             let written = self.write_on(&self.ctx.kube, service, move |kube| async move {
                 kube.set_service_finalizer(service, true).await
             });
-            let written = written.await;
-            let with_finalizer =
-                written.map_err(|error| Box::new(Outcome::of_kube_error(prefix, &error, progress)))?;
-            if !facts::has_finalizer(&with_finalizer) {
-                return Err(Box::new(Outcome::Failed(Failure::reverted(prefix), progress)));
-            }
-            let wanted = ServiceFacts {
-                service: Arc::new(with_finalizer),
-                ..session.facts().clone()
-            };
-            session.refresh(wanted).map_err(|refusal| refused(&refusal))?;
+            written.await
+        } else if is_first && facts::class(service).is_some() && facts::noted_class(service).is_none() {
+            // The process before this one may have ended between a status that was written without the note, and the note.
+            self.note_class(service).await
+        } else {
+            return Ok((session, progress));
+        };
+        let with_finalizer =
+            written.map_err(|error| Box::new(Outcome::of_kube_error(prefix, &error, progress)))?;
+        if !facts::has_finalizer(&with_finalizer) {
+            return Err(Box::new(Outcome::Failed(Failure::reverted(prefix), progress)));
         }
+        let wanted = ServiceFacts {
+            service: Arc::new(with_finalizer),
+            ..session.facts().clone()
+        };
+        session.refresh(wanted).map_err(|refusal| refused(&refusal))?;
         Ok((session, progress))
     }
 
