@@ -126,7 +126,7 @@ impl ServiceController {
         let is_inherited = facts::has_finalizer(service) && facts::published_addresses(service).is_empty();
         self.tracked(key, |tracked| {
             if is_inherited && !tracked.is_planned {
-                tracked.may_come_until(Instant::now() + OF_ANOTHER);
+                tracked.may_come_until(Instant::now() + OF_ANOTHER, false);
             }
         });
     }
@@ -162,11 +162,10 @@ impl ServiceController {
         };
         let before = Arc::clone(&session.facts().service);
         let outcome = match self.drive(key, &mut *session, &mut progress).await {
-            Ok(Driven::Settled(..))
-                if let Some(after) = self.tracked(key, |it| it.late())
-                    && !progress.has_written =>
-            {
-                // What comes of it after the last look would belong to nobody.
+            Ok(Driven::Settled(..)) if let Some(after) = self.tracked(key, |it| it.late_creation()) => {
+                if progress.has_written {
+                    self.room_was_made();
+                }
                 let reason = "a call that was given up may have its effect yet".to_owned();
                 Outcome::parked(reason, self.begin_removal(service, progress)?, progress, after)
             }

@@ -303,7 +303,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
 
     fn may_come_until(&self, until: Instant) {
         self.controller
-            .tracked(self.key, |tracked| tracked.may_come_until(until));
+            .tracked(self.key, |tracked| tracked.may_come_until(until, self.is_removal));
     }
 
     fn waiting(&self, lane: &Lane) -> Wait<'_> {

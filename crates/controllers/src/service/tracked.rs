@@ -66,6 +66,8 @@ pub(super) struct Tracked {
     pub(super) is_planned: bool,
     /// Until when a call may take effect that nobody waits for any more; see [`late`](Self::late).
     late: Option<Instant>,
+    /// The same of a call that may create something.
+    late_creation: Option<Instant>,
     /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
     given_up: BTreeMap<String, u32>,
     /// What was said in events.
@@ -127,6 +129,13 @@ impl Removal {
     }
 }
 
+/// How long to wait before the next look for what may come until then; `None`: that has passed. The last look comes after it.
+fn look_before(end: Instant) -> Option<Duration> {
+    let left = end.checked_duration_since(Instant::now())?;
+    let (shortest, longest) = LOOKS;
+    (!left.is_zero()).then(|| (left / 2).clamp(shortest, longest))
+}
+
 impl Tracked {
     /// The removal of an earlier Service's balancer does not get done: its successor comes first for a while.
     pub(super) fn rest_removal(&mut self) {
@@ -163,18 +172,23 @@ impl Tracked {
         }
     }
 
-    /// A call to the cloud that nobody waits for any more may take effect until then.
-    pub(super) fn may_come_until(&mut self, late: Instant) {
+    /// A call to the cloud that nobody waits for any more may take effect until then. In a removal it is none that creates something.
+    pub(super) fn may_come_until(&mut self, late: Instant, is_removal: bool) {
         self.late = self.late.max(Some(late));
+        if !is_removal {
+            self.late_creation = self.late_creation.max(Some(late));
+        }
     }
 
     /// After which time to look for what comes late of a call that nobody waits for any more: it was given up for something newer, or made
     /// by the process before this one. It may undo what is newer, or be left behind where nobody looks. `None`: nothing comes any more.
     pub(super) fn late(&self) -> Option<Duration> {
-        let left = self.late?.checked_duration_since(Instant::now())?;
-        let (shortest, longest) = LOOKS;
-        // The last look is after the end.
-        (!left.is_zero()).then(|| (left / 2).clamp(shortest, longest))
+        look_before(self.late?)
+    }
+
+    /// The same where all is removed: what is created after the last look would belong to nobody.
+    pub(super) fn late_creation(&self) -> Option<Duration> {
+        look_before(self.late_creation?)
     }
 
     /// A node sync waits for the next sync of this Service.
@@ -303,7 +317,7 @@ impl Tracked {
         self.leave_node_syncs();
         self.state = State::Resting;
         self.given_up = BTreeMap::new();
-        self.late = None;
+        (self.late, self.late_creation) = (None, None);
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();
