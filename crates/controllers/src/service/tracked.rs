@@ -345,18 +345,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_cut_short_once_in_a_row_and_only_for_something_newer() {
+    fn a_step_is_cut_short_later_each_time_in_a_row_and_only_for_something_newer() {
         let mut tracked = Tracked::default();
         tracked.add_causes(Causes::VERIFY.and(Causes::RETRY));
-        assert!(!tracked.is_impatient("a", false), "nothing changed");
+        assert_eq!(tracked.is_impatient("a", false), None, "nothing changed");
         for cause in [Causes::CHANGED, Causes::NODES] {
             tracked.causes = cause;
-            for (gave_up, is_impatient) in [(false, true), (true, false), (false, true)] {
+            for (gave_up, times) in [(false, 0), (true, 1), (true, 2), (false, 0)] {
                 tracked.made("a", gave_up);
-                assert_eq!(tracked.is_impatient("a", false), is_impatient);
-                assert!(tracked.is_impatient("b", false) && tracked.is_impatient("a", true));
+                let after = [("a", false), ("b", false), ("a", true)];
+                let after = after.map(|(step, in_vain)| tracked.is_impatient(step, in_vain));
+                assert_eq!(after, [times, 0, 0].map(|times| Some(shortest(times))));
             }
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_late_is_looked_for_until_its_time_is_over_and_once_more() {
+        let mut tracked = Tracked::default();
+        let looks = |tracked: &Tracked| (tracked.late(), tracked.late_creation());
+        assert_eq!(looks(&tracked), (None, None));
+        let seconds = |s| Some(Duration::from_secs(s));
+        tracked.may_come_until(Instant::now() + Duration::from_secs(100), true);
+        tracked.may_come_until(Instant::now() + Duration::from_secs(20), false);
+        assert_eq!(looks(&tracked), (seconds(15), seconds(10)));
+        tokio::time::advance(Duration::from_secs(19)).await;
+        assert_eq!(looks(&tracked), (seconds(15), seconds(1)), "the last one");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(looks(&tracked), (seconds(15), None));
     }
 
     #[test]

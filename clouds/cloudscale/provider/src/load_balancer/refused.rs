@@ -6,7 +6,6 @@ use std::mem::discriminant;
 use bowline_cloudscale_client::PoolId;
 use bowline_plan::{Refusal, RefusedBy, Step as _};
 
-use crate::load_balancer::observe::Memory;
 use crate::load_balancer::step::{CloudStep, PartChange};
 
 /// What the API refused: creations, and changes of attributes.
@@ -166,13 +165,12 @@ pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
 }
 
 /// Takes the removals out of a wave that the API refused, or failed to make: nothing leans on them. Where it answered none, and none at
-/// all, the others are for the next reconcile, so that it is not waited for again and again.
-pub(crate) fn without_stuck(memory: &Memory, wave: &mut Vec<CloudStep>) {
+/// all (so many calls were `unheard`), the others are for the next reconcile, so that it is not waited for again and again.
+pub(crate) fn without_stuck(refusals: &Refusals, unheard: usize, wave: &mut Vec<CloudStep>) {
     let is_failed = |(step, why): (&CloudStep, &Refusal)| {
         why.by == RefusedBy::Failure && step.removes_part() && !step.is_of_member()
     };
-    let refusals = &memory.refusals;
-    let is_silent = memory.unheard() > 0 && refusals.iter().any(is_failed);
+    let is_silent = unheard > 0 && refusals.iter().any(is_failed);
     wave.retain(|step| !step.removes_part() || !is_silent && !has(refusals, step));
 }
 
