@@ -132,6 +132,10 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     }
     // What serves by now is told before what served so far is taken away.
     let moves = is_elsewhere && !home::is_shown(wanted, &home.address);
+    let waits_for_left = plan.has_only_jobs() && ports::change_members_elsewhere(plan, &home);
+    if moves && hangs && waits_for_left && plan.shortfalls.is_empty() {
+        plan.publish = status(wanted, &home.address).ok();
+    }
     if plan.is_idle() && moves {
         // It may be refused for long. Until then what is shown follows the Service, and that the new address came is written down.
         let came = plan.came(&home.address.id);

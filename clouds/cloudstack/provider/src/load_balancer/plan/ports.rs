@@ -88,6 +88,15 @@ pub(super) fn follow_elsewhere(plan: &mut Builder<'_>, wanted: &Wanted, home: &H
     plan.shortfalls.extend(plan.refusal.take());
 }
 
+/// Whether all jobs under way change members at other addresses.
+pub(super) fn change_members_elsewhere(plan: &Builder<'_>, home: &Home) -> bool {
+    let mut jobs = plan.observed.pending.iter().map(|pending| &pending.step);
+    jobs.all(|step| {
+        step.changes_members()
+            && matches!(step, CloudStep::ChangeRule(rule, _) if rule.address.id != home.address.id)
+    })
+}
+
 /// What is planned at an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
