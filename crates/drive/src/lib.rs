@@ -119,6 +119,11 @@ pub trait Hooks<F, E>: Sync {
     /// one object come one after the other.
     fn write<'a>(&'a self, facts: &'a Mutex<F>, write: &'a KubeWrite) -> BoxFuture<'a, Result<(), E>>;
 
+    /// Whether this write was refused, and its next try is not due: what is planned beside it goes on without it.
+    fn holds_back(&self, _write: &KubeWrite) -> bool {
+        false
+    }
+
     /// A call has ended, or begins. `is_working`: something is under way; else everything waits for its lanes.
     fn progressed(&self, _is_working: bool) {}
 
@@ -182,7 +187,7 @@ pub async fn drive<F: Clone + Send, E>(
                 return Ok(Driven::Superseded);
             }
             Answer::Apply(wave) => {
-                let steps = wave.into_steps();
+                let steps = without_held_back(wave.into_steps(), hooks);
                 let labels: Vec<&str> = steps.iter().map(|step| step.view().label.as_str()).collect();
                 last_but_one = std::mem::replace(&mut last, labels.join(", "));
                 hooks.writing(session.facts(), &steps);
@@ -196,7 +201,11 @@ pub async fn drive<F: Clone + Send, E>(
                     Mode::Predict => wave::predict(session, &steps, hooks, &facts).await,
                 };
                 hooks.progressed(true);
-                made?;
+                if let Err(error) = made
+                    && !goes_on(&error, &steps, hooks)
+                {
+                    return Err(error);
+                }
                 if steps.iter().any(|step| step.kube_write().is_some()) {
                     let facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
                     if let Err(refusal) = session.refresh(facts) {
@@ -227,6 +236,24 @@ pub async fn drive<F: Clone + Send, E>(
         }
     }
     Err(DriveError::Endless(last_but_one, last))
+}
+
+fn is_held_back<F, E>(step: &DynStep, hooks: &dyn Hooks<F, E>) -> bool {
+    step.kube_write().is_some_and(|write| hooks.holds_back(write))
+}
+
+/// The steps of a wave that are made now. A write to Kubernetes that is held back comes last, alone.
+fn without_held_back<F, E>(mut steps: Vec<DynStep>, hooks: &dyn Hooks<F, E>) -> Vec<DynStep> {
+    if !steps.iter().all(|step| is_held_back(step, hooks)) {
+        steps.retain(|step| !is_held_back(step, hooks));
+    }
+    steps
+}
+
+/// Whether a drive goes on after an error: with what stood beside a write to Kubernetes that is held back from now on.
+fn goes_on<F, E>(error: &DriveError<E>, wave: &[DynStep], hooks: &dyn Hooks<F, E>) -> bool {
+    let is_refused = matches!(error, DriveError::Kube { .. });
+    is_refused && changes_cloud(wave) && wave.iter().any(|step| is_held_back(step, hooks))
 }
 
 /// Looks at the cloud; `None`: something newer waits, and a call hangs. Then the look is dropped, which costs nothing: the next drive

@@ -91,7 +91,10 @@ pub(crate) async fn apply<F: Send, E>(
                 }
                 Err(error) => {
                     is_over.store(true, Ordering::Relaxed);
-                    failure = failure.or(Some(error));
+                    // One of the cloud is told first: after it nothing goes on.
+                    if !matches!(failure, Some(DriveError::Step { .. })) {
+                        failure = Some(error);
+                    }
                 }
             }
         }

@@ -129,6 +129,8 @@ struct State {
     run: Run,
     /// The notes of the last plan.
     said: Vec<Note>,
+    /// A status was refused: it is held back from then on.
+    is_denied: bool,
 }
 
 struct Reconciling<'a> {
@@ -153,7 +155,7 @@ impl Reconciling<'_> {
 
 impl Hooks<ServiceFacts, String> for Reconciling<'_> {
     fn planned(&self, _facts: &ServiceFacts, plan: &DynPlan) {
-        let State { run, said } = &mut *self.state();
+        let State { run, said, .. } = &mut *self.state();
         let news = plan.notes.iter().filter(|note| !said.contains(note));
         run.notes.extend(news.cloned());
         said.clone_from(&plan.notes);
@@ -195,6 +197,10 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
     ) -> BoxFuture<'b, Result<(), String>> {
         let mut facts = facts.lock().unwrap();
         let written = match self.services.find(self.key) {
+            _ if self.services.denies(write) => {
+                self.state().is_denied = true;
+                Err("denied by a policy".to_owned())
+            }
             Some(service) if Arc::ptr_eq(&facts.service, &service) => {
                 self.services.edit(self.key, |service| write.predict(service));
                 *facts = (self.facts)();
@@ -204,6 +210,10 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
             None => Err("gone".to_owned()),
         };
         Box::pin(std::future::ready(written))
+    }
+
+    fn holds_back(&self, write: &KubeWrite) -> bool {
+        self.services.denies(write) && self.state().is_denied
     }
 
     fn object(&self) -> String {

@@ -1,6 +1,7 @@
 //! The Services of a cluster that is nothing else.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::k8s::{ServicePort, ServiceSpec};
@@ -12,24 +13,28 @@ use jiff::Timestamp;
 /// The Services of a cluster by the key that the test gives them. A clone is the same cluster, as another process or a
 /// provider's view of it.
 #[derive(Debug, Clone, Default)]
-pub struct Services(Arc<Mutex<BTreeMap<String, Arc<Service>>>>);
+pub struct Services {
+    all: Arc<Mutex<BTreeMap<String, Arc<Service>>>>,
+    /// Whether no status is taken.
+    deny_status: Arc<AtomicBool>,
+}
 
 impl ServicesView for Services {
     fn services(&self) -> Vec<Arc<Service>> {
-        self.0.lock().unwrap().values().cloned().collect()
+        self.all.lock().unwrap().values().cloned().collect()
     }
 }
 
 impl Services {
     /// Adds a Service, or puts it in the place of the one with this key.
     pub fn put(&self, key: &str, service: Service) {
-        self.0.lock().unwrap().insert(key.to_owned(), Arc::new(service));
+        self.all.lock().unwrap().insert(key.to_owned(), Arc::new(service));
     }
 
     /// The Service as it is now, if it is there.
     #[must_use]
     pub fn find(&self, key: &str) -> Option<Arc<Service>> {
-        self.0.lock().unwrap().get(key).cloned()
+        self.all.lock().unwrap().get(key).cloned()
     }
 
     /// The Service as it is now.
@@ -45,7 +50,7 @@ impl Services {
 
     /// All of them.
     pub(crate) fn by_key(&self) -> BTreeMap<String, Arc<Service>> {
-        self.0.lock().unwrap().clone()
+        self.all.lock().unwrap().clone()
     }
 
     /// Changes a Service. Whoever holds the one before sees that it is another one, as by its resource version.
@@ -55,7 +60,7 @@ impl Services {
     /// If there is none.
     #[track_caller]
     pub fn edit(&self, key: &str, change: impl FnOnce(&mut Service)) {
-        let mut services = self.0.lock().unwrap();
+        let mut services = self.all.lock().unwrap();
         let mut service = (*services[key]).clone();
         change(&mut service);
         services.insert(key.to_owned(), Arc::new(service));
@@ -72,14 +77,22 @@ impl Services {
         });
     }
 
+    /// Has the API server refuse every status from now on, as by a policy, or take it again.
+    pub fn deny_status(&self, is_denied: bool) {
+        self.deny_status.store(is_denied, Ordering::Relaxed);
+    }
+
+    /// Whether the API server refuses this write.
+    pub(crate) fn denies(&self, write: &KubeWrite) -> bool {
+        matches!(write, KubeWrite::PublishStatus(_)) && self.deny_status.load(Ordering::Relaxed)
+    }
+
     /// Shows a status, as the service controller does when a sync has ended. A Service that is gone shows none.
     pub fn publish(&self, key: &str, status: &LoadBalancerStatus) {
-        if self.find(key).is_none() {
-            return;
+        let write = KubeWrite::PublishStatus(status.clone());
+        if self.find(key).is_some() && !self.denies(&write) {
+            self.edit(key, |service| write.predict(service));
         }
-        self.edit(key, |service| {
-            KubeWrite::PublishStatus(status.clone()).predict(service)
-        });
     }
 
     /// The value of an annotation.
@@ -96,7 +109,7 @@ impl Services {
 
     /// The Service is gone from the cluster.
     pub fn forget(&self, key: &str) {
-        self.0.lock().unwrap().remove(key);
+        self.all.lock().unwrap().remove(key);
     }
 
     /// The facts about a Service.

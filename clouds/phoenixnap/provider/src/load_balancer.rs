@@ -68,6 +68,7 @@ impl Reconciler for Balancers {
     ) -> Result<Observed, CloudError> {
         let observed = self.reads.all(intent, &self.network, memory).await?;
         for block in &observed.blocks {
+            memory.own.has_failed |= self.reads.network.has_failed(block);
             if let Some(why) = self.reads.network.holds_back(block) {
                 let attach = CloudStep::attach(block, &self.network);
                 memory.refusals.hold(attach, why);

@@ -272,6 +272,10 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         })
     }
 
+    fn holds_back(&self, write: &KubeWrite) -> bool {
+        self.held_back(write).is_some()
+    }
+
     fn progressed(&self, is_working: bool) {
         self.controller
             .progressed(&Key::Service(self.key.clone()), is_working);

@@ -61,6 +61,9 @@ impl<C: ScenarioCloud> Stage<'_, C> {
             "patch" => self.patch(&whole, &[]),
             "spec" => self.patch(&whole, &["spec"]),
             "delete" => self.at_service(rest, |services| services.delete(rest, Timestamp::UNIX_EPOCH)),
+            "deny-status" | "take-status" => self
+                .services()
+                .map(|services| services.deny_status(step.verb() == "deny-status")),
             "forget" => self.at_service(rest, |services| services.forget(rest)),
             _ => return None,
         })

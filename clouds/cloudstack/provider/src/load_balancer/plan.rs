@@ -128,14 +128,20 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     let is_elsewhere = !ports::elsewhere(plan, &home).is_empty();
     if plan.is_idle() && !plan.shortfalls.is_empty() && is_elsewhere {
         ports::follow_elsewhere(plan, wanted, &home, abilities);
+        ports::forget_replaced(plan);
         return Ok(());
     }
     // What serves by now is told before what served so far is taken away.
     let moves = is_elsewhere && !home::is_shown(wanted, &home.address);
+    let waits_for_left = plan.has_only_jobs() && ports::change_members_elsewhere(plan, &home);
+    if moves && hangs && waits_for_left && plan.shortfalls.is_empty() {
+        plan.publish = status(wanted, &home.address).ok();
+    }
     if plan.is_idle() && moves {
         // It may be refused for long. Until then what is shown follows the Service, and that the new address came is written down.
         let came = plan.came(&home.address.id);
         ports::follow_elsewhere(plan, wanted, &home, abilities);
+        ports::forget_replaced(plan);
         // Members and publication do not wait for each other. A rule that is made anew is not left in between.
         if !came && plan.steps.iter().all(CloudStep::changes_members) {
             plan.publish = status(wanted, &home.address).ok();

@@ -98,6 +98,11 @@ impl ReplacedRules {
         self.0.insert(replaced.open_port(), replaced);
     }
 
+    /// Forgets the others.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&NewRule) -> bool) {
+        self.0.retain(|_, replaced| stays(replaced));
+    }
+
     /// How they are written on a Service.
     pub(crate) fn text(&self) -> (&'static str, Option<String>) {
         let written: Vec<&NewRule> = self.iter().collect();

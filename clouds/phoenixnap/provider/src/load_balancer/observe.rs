@@ -57,6 +57,8 @@ pub(crate) struct Remembered {
     pub(crate) purchase: Purchase,
     /// Why the block was busy at the last try that was refused: it holds until a try is not.
     pub(crate) refused: Option<String>,
+    /// Whether an attachment of the block has failed.
+    pub(crate) has_failed: bool,
     /// Whether the name of the tag that marks blocks is known.
     pub(crate) mark: MarkName,
     /// The blocks that were marked. A list that does not show it is behind.

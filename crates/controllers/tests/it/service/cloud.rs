@@ -84,6 +84,8 @@ pub(super) struct State {
     pub(super) does_without_annotations: bool,
     /// Shows the address before anything else that comes after the creation.
     pub(super) shows_early: bool,
+    /// Sets the Nodes beside that.
+    pub(super) follows_beside: bool,
     /// Has a job under way then that never ends.
     pub(super) hangs_when_shown: bool,
     /// Clears `spec.loadBalancerIP` before a balancer goes.
@@ -347,9 +349,13 @@ impl Reconciler for Cloud {
                 }))
             }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
-            (true, Some(_)) if state.shows_early && !intent.is_shown => one(LoadBalancerStep::Kube(
-                KubeWrite::PublishStatus(status(state.ip_mode)),
-            )),
+            (true, Some(nodes)) if state.shows_early && !intent.is_shown => {
+                let publish = LoadBalancerStep::Kube(KubeWrite::PublishStatus(status(state.ip_mode)));
+                let follows = state.follows_beside && *nodes != intent.nodes;
+                let nodes = intent.nodes.clone();
+                let follow = follows.then_some(LoadBalancerStep::Cloud(Write::SetNodes { name, nodes }));
+                all(std::iter::once(publish).chain(follow).collect())
+            }
             (true, Some(nodes)) if state.never_settles || !state.ignores_nodes && *nodes != intent.nodes => {
                 one(LoadBalancerStep::Cloud(Write::SetNodes {
                     name,

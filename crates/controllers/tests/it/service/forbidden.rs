@@ -227,6 +227,33 @@ async fn what_comes_after_a_publication_waits_for_it() {
     assert_eq!(world.balancer(&uid).unwrap(), ["a", "b"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_stands_beside_a_publication_that_is_refused_does_not_wait_for_it() {
+    let mut world = World::new(&["a"]);
+    world.set(|cloud| (cloud.shows_early, cloud.follows_beside) = (true, true));
+    let refusal = Status::new(403, "Forbidden", "denied by a policy");
+    let fault = Fault::new(Effect::Answer(refusal)).verb("patch");
+    let fault = fault.resource("services").subresource("status");
+    world.inject(fault.after(1)); // the finalizer
+    world.start();
+    let uid = world.add_service("web");
+    world.pass(seconds(36)).await;
+    let mut expected = vec!["a".to_owned()];
+    for node in ["b", "c", "d"] {
+        world.add_node(node);
+        expected.push(node.to_owned());
+        world.pass(seconds(3)).await;
+        assert_eq!(world.balancer(&uid).unwrap(), expected);
+    }
+    let refused = |it: &Exchange| it.resource == "services" && it.status == 403;
+    let refused = world.api.journal().matching(refused).len();
+    assert_eq!(
+        refused,
+        4 + 2,
+        "at 0, 5, 15 and 35 s, and the condition at 30 and 35 s"
+    );
+}
+
 const CLASS_NOTE: &str = "bowline/load-balancer-class";
 
 fn bears_note(service: &Value) -> bool {

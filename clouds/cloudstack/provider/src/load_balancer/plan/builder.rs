@@ -368,13 +368,17 @@ impl<'a> Builder<'a> {
 
     /// Whether there is nothing to do so far, and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
+        self.has_only_jobs() && self.observed.pending.is_empty()
+    }
+
+    /// Whether there is nothing to do so far but to wait for jobs.
+    pub(super) fn has_only_jobs(&self) -> bool {
         self.needs.is_empty()
             && !self.has_writes()
             && self.waiting.is_none()
             && self.blocked.is_none()
             && self.refusal.is_none()
             && !self.is_blind
-            && self.observed.pending.is_empty()
     }
 
     pub(super) fn finish(self) -> LoadBalancerPlan<CloudStep> {

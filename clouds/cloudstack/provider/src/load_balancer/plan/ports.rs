@@ -88,6 +88,25 @@ pub(super) fn follow_elsewhere(plan: &mut Builder<'_>, wanted: &Wanted, home: &H
     plan.shortfalls.extend(plan.refusal.take());
 }
 
+/// Whether all jobs under way change members at other addresses.
+pub(super) fn change_members_elsewhere(plan: &Builder<'_>, home: &Home) -> bool {
+    let mut jobs = plan.observed.pending.iter().map(|pending| &pending.step);
+    jobs.all(|step| {
+        step.changes_members()
+            && matches!(step, CloudStep::ChangeRule(rule, _) if rule.address.id != home.address.id)
+    })
+}
+
+/// Forgets the replaced rules in whose place there is one again, when nothing is left to do: if the new one was refused, the next try
+/// asks beside the old one.
+pub(super) fn forget_replaced(plan: &mut Builder<'_>) {
+    if plan.is_idle() {
+        let mut left = plan.identity.replaced.clone();
+        left.retain(|replaced| plan.observed.rules.iter().all(|rule| rule.at() != replaced.at()));
+        plan.replaced = left;
+    }
+}
+
 /// What is planned at an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {

@@ -296,6 +296,13 @@ impl Network {
         }
     }
 
+    /// Whether an attachment of a block has failed since it was attached last, as far as this process knows.
+    pub(crate) fn has_failed(&self, block: &IpBlock) -> bool {
+        let tries = lock(&self.facts.tries);
+        let has_failed = tries.get(&block.id).is_some_and(|tries| tries.failed > 0);
+        has_failed || block.status == BlockStatus::ErrorAssigning
+    }
+
     /// Why a block whose attachment failed is not attached again now. After the first failure it is at once.
     pub(crate) fn holds_back(&self, block: &IpBlock) -> Option<Refusal> {
         let tries = lock(&self.facts.tries);

@@ -95,6 +95,11 @@ fn with_block(
     let vip = wanted.keeps_kube_vip_annotation.then(|| address.to_string());
     match address_write(&wanted.identity, value, vip.as_deref()) {
         Some(write) => kube(write),
+        // Its address was shown when that began for the first time.
+        None if block.status == BlockStatus::Assigning && seen.memory.own.has_failed => wait(
+            LOOK,
+            format!("IP block {id} is assigning, and its attachment failed before"),
+        ),
         None => Answer::Settled(status::status(&wanted.service, address)),
     }
 }
