@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::k8s::{Condition, Service};
 use crate::load_balancer::{Ingress, LoadBalancerStatus};
-use crate::service::facts::address_changed;
+use crate::service::facts::{address_changed, published_addresses};
 use crate::{keys, reasons};
 
 /// How long it is told. After that, whoever had to follow has followed, and the next write of the status takes the condition away.
@@ -85,9 +85,15 @@ pub enum AddressNote {
 }
 
 impl AddressNote {
-    /// What goes with the write of this status, now.
+    /// What goes with the write of this status, now. `before` is what clients used before the Service asked for no load balancer for a while.
     #[must_use]
-    pub fn of(service: &Service, status: &LoadBalancerStatus, loss: AddressLoss, now: Timestamp) -> Self {
+    pub fn of(
+        service: &Service,
+        status: &LoadBalancerStatus,
+        before: &[String],
+        loss: AddressLoss,
+        now: Timestamp,
+    ) -> Self {
         let told = address_changed(service);
         let is_back = |change: &AddressBefore| {
             let is_shown = |address: &String| status.ingress.iter().any(|it| text(it) == Some(address));
@@ -97,11 +103,14 @@ impl AddressNote {
         if told.is_some() && told_change.flatten().is_none_or(|it| is_back(&it)) {
             return Self::Remove;
         }
-        let lost = lost(service, status);
+        let is_shown = |address: &&str| status.ingress.iter().any(|it| text(it) == Some(address));
+        let mut lost = lost(service, status);
+        let is_new = |it: &&str| !is_shown(it) && !lost.contains(it);
+        let unfollowed: Vec<&str> = before.iter().map(String::as_str).filter(is_new).collect();
+        lost.splice(0..0, unfollowed);
         // Whoever has not followed yet has the first one.
         let before = told.filter(|it| !is_over(it, now)).and_then(AddressBefore::of);
         let before = before.map_or_else(Vec::new, |it| it.from);
-        let is_shown = |address: &&str| status.ingress.iter().any(|it| text(it) == Some(address));
         let earlier = before
             .iter()
             .map(String::as_str)
@@ -112,6 +121,14 @@ impl AddressNote {
             Some(told) if is_over(told, now) => Self::Remove,
             _ => Self::Keep,
         }
+    }
+
+    /// What clients of a Service use, or used where they have not followed yet: what it shows, behind what it tells.
+    #[must_use]
+    pub fn in_use(service: &Service, now: Timestamp) -> Vec<String> {
+        let mut all = AddressBefore::told(service, now).map_or_else(Vec::new, |it| it.from);
+        all.extend(published_addresses(service));
+        all
     }
 
     /// What goes with the last write of the status of a Service that has no load balancer any more.
@@ -246,7 +263,7 @@ mod tests {
     }
 
     fn told(service: &Service, entries: &[(&str, &str)]) -> AddressNote {
-        AddressNote::of(service, &status(entries), AddressLoss::FloatingIPGone, now())
+        AddressNote::of(service, &status(entries), &[], AddressLoss::FloatingIPGone, now())
     }
 
     #[test]
@@ -275,6 +292,7 @@ mod tests {
         let note = AddressNote::of(
             &service,
             &status(&[("203.0.113.111", "")]),
+            &[],
             AddressLoss::Unknown,
             later,
         );
@@ -291,6 +309,26 @@ mod tests {
             twice.message
         );
         assert_eq!(AddressNote::of_removal(&service), AddressNote::Remove);
+        // It was no load balancer for a while.
+        let used = AddressNote::in_use(&service, now());
+        assert_eq!(used, ["203.0.113.108", "203.0.113.111"]);
+        let back = |entries| {
+            let loss = AddressLoss::ServiceChanged;
+            AddressNote::of(
+                &self::service(json!([]), None),
+                &status(entries),
+                &used,
+                loss,
+                now(),
+            )
+        };
+        let AddressNote::Set(other) = back(&[("203.0.113.116", "")]) else {
+            panic!("it is told");
+        };
+        let was = "was 203.0.113.108, 203.0.113.111 until";
+        assert!(other.message.starts_with(was), "{}", other.message);
+        let both = [("203.0.113.108", ""), ("203.0.113.111", "")];
+        assert_eq!(back(&both), AddressNote::Keep);
         let cleared = self::service(json!([]), None);
         assert_eq!(
             AddressNote::put_back(&cleared, Some(&condition), now()),

@@ -1,6 +1,6 @@
 //! What to do about a call to a cloud that failed: one table for events, conditions, `doctor` and `explain`.
 
-use bowline_cloud_provider::ErrorKind;
+use bowline_cloud_provider::{ErrorKind, keys};
 use bowline_plan::speaks_of_no_address;
 
 /// A quota or limit.
@@ -70,6 +70,15 @@ pub fn of_the_way(text: &str) -> Option<&'static str> {
     let is_expired = text.contains("xpired"); // as a word of rustls or in a sentence of it
     let advice = if is_expired { EXPIRED } else { UNTRUSTED };
     text.contains("invalid peer certificate").then_some(advice)
+}
+
+/// What to do about the taint of an autoscaler.
+#[must_use]
+pub fn untaint(name: &str) -> String {
+    format!(
+        "unless an autoscaler is about to take the Nodes away, whoever runs the cluster takes its taint off each: kubectl taint node {name} {}-",
+        keys::TAINT_TO_BE_DELETED
+    )
 }
 
 #[cfg(test)]

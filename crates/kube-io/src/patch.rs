@@ -217,15 +217,19 @@ pub(crate) fn service_status(service: &Service, status: &LoadBalancerStatus, not
     } else {
         Value::Array(ingress)
     };
-    let mut wire = json!({"loadBalancer": {"ingress": ingress}});
-    match note {
-        AddressNote::Keep => {}
-        AddressNote::Remove => {
-            wire["conditions"] = json!([{"type": keys::CONDITION_ADDRESS_CHANGED, "$patch": "delete"}]);
-        }
-        AddressNote::Set(condition) => wire["conditions"] = json!([condition]),
-    }
-    json!({"metadata": service_identity(service), "status": wire})
+    let mut patch = address_note(service, note);
+    patch["status"]["loadBalancer"] = json!({"ingress": ingress});
+    patch
+}
+
+/// Strategic merge patch of `services/NAME/status`; conditions are merged by type.
+pub(crate) fn address_note(service: &Service, note: &AddressNote) -> Value {
+    let condition = match note {
+        AddressNote::Keep => return json!({"metadata": service_identity(service)}),
+        AddressNote::Remove => json!({"type": keys::CONDITION_ADDRESS_CHANGED, "$patch": "delete"}),
+        AddressNote::Set(condition) => json!(condition),
+    };
+    json!({"metadata": service_identity(service), "status": {"conditions": [condition]}})
 }
 
 fn port(port: &IngressPort) -> Value {
@@ -259,6 +263,15 @@ pub(crate) fn service_trouble(service: &Service, trouble: Option<(&str, &str)>, 
 /// Merge patch of `services/NAME` that leaves all as it is.
 pub(crate) fn nothing(service: &Service) -> Value {
     json!({"metadata": service_identity(service)})
+}
+
+/// The same with the note of the class, if the Service has one or is to have one.
+pub(crate) fn class_note(service: &Service) -> Value {
+    let mut patch = nothing(service);
+    if let Some(class) = facts::class(service).or(facts::noted_class(service)) {
+        patch["metadata"]["annotations"][keys::ANNOTATION_CLASS] = json!(class);
+    }
+    patch
 }
 
 /// Merge patch of `services/NAME`.

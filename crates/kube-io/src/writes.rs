@@ -121,6 +121,20 @@ impl Kube {
         self.send_to_service(service, "/status", content_type, body).await
     }
 
+    /// Writes what is told of addresses before, and leaves the addresses alone.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Service is another one by now.
+    pub async fn patch_address_note(
+        &self,
+        service: &Service,
+        note: &AddressNote,
+    ) -> Result<Service, KubeError> {
+        let body = patch::address_note(service, note);
+        self.send_to_service(service, "/status", STRATEGIC, body).await
+    }
+
     /// Sets the condition that tells of trouble with the load balancer, its reason and message; `None` removes it.
     ///
     /// # Errors
@@ -191,6 +205,16 @@ impl Kube {
             patch::leave_out_class(&mut body);
         }
         self.rehearse(path, &body).await
+    }
+
+    /// The same with the note of the class.
+    ///
+    /// # Errors
+    ///
+    /// As for a Node.
+    pub async fn rehearse_class_note(&self, service: &Service, subresource: &str) -> Result<(), KubeError> {
+        let path = service_path(&ServiceKey::of(service), subresource);
+        self.rehearse(path, &patch::class_note(service)).await
     }
 
     async fn rehearse(&self, path: String, body: &impl Serialize) -> Result<(), KubeError> {

@@ -282,7 +282,7 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("looking for the managers of the cluster");
     let found = managers::find(kube).await;
     let events = events(kube, None).await;
-    let leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
+    let mut leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
     objects.is_unled = leadership.is_unled();
     objects.restart = managers::restart(found.as_ref());
     objects.detour = managers::detour(patient, found.as_ref());
@@ -293,9 +293,14 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
     checks.extend(permitted);
     // A cause before what follows from it: a manager that may not, or does not run, does not lead.
+    let admitted = writes::check(patient, kube, &objects, found.as_ref()).await;
+    if writes::are_for_etcd(&admitted) {
+        leadership.waits_for_etcd();
+        checks.extend([admitted, works, leadership.check]);
+    } else {
+        checks.extend([works, leadership.check, admitted]);
+    }
     let deletions = leadership.deletions;
-    checks.extend([works, leadership.check]);
-    checks.push(writes::check(patient, kube, &objects, found.as_ref()).await);
     progress.is_at("asking the cloud about instances and load balancers");
     let answers = answers::ask(&patient.cloud, objects.nodes()).await;
     checks.extend(cloud::checks(patient, answers.as_ref(), &objects).await);
@@ -333,7 +338,12 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let load_balancer = provider.and_then(CloudProvider::load_balancer);
     let known = now.map(|now| known(patient, &objects, now, &events, load_balancer.as_deref()));
     let planned = plans.as_deref().unwrap_or_default();
-    checks.push(nodes::left_out(plans.as_deref(), unserved.is_some()));
+    checks.push(nodes::left_out(
+        plans.as_deref(),
+        unserved.is_some(),
+        objects.nodes(),
+        now,
+    ));
     let behind = behind(kube, &objects, planned).await;
     checks.extend(services::checks(
         patient.is_manager,

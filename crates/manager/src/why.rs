@@ -306,7 +306,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         why.is
             .push(format!("being deleted for {}", span(known.now, *since)));
     }
-    members::of_finalizers(&mut why, service);
+    members::of_finalizers(&mut why, service, known);
     if let Some(because) = not_served(service, known.classes) {
         why.should.push(format!("not for this manager: {because}"));
         "nothing: this manager leaves it alone".clone_into(&mut why.next);

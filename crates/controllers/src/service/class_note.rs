@@ -16,10 +16,24 @@ fn is_refusal(error: &KubeError) -> bool {
     matches!(error, KubeError::Forbidden(_) | KubeError::Invalid(_))
 }
 
+/// Whether the API server takes a Service without the note, and not with it.
+async fn is_of_note(kube: &Kube, service: &Service) -> bool {
+    for part in ["/status", ""] {
+        let refused = kube.rehearse_class_note(service, part).await;
+        if refused.err().as_ref().is_some_and(is_refusal) {
+            let without = kube.without_class_note();
+            if without.rehearse_service(service, part).await.is_ok() {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 impl ServiceController {
-    /// One write on a Service. A policy on annotations may refuse all writes of an object that bears the note. So what is refused is
-    /// written once more without the note, which is taken off if it is there. If that helps, the note is tried by itself: the refusal
-    /// may have had another cause that is over. If the note is refused, this process notes nothing on this Service any more.
+    /// One write on a Service. A policy on annotations may refuse all writes of an object that bears the note. So of what is refused it is
+    /// tried once whether the note is why, without writing anything. If it is, it is written without the note, which is taken off if it is
+    /// there, and this process notes nothing on this Service any more. If it is not, that is not asked again before a write was taken.
     pub(super) async fn write_on<F>(
         &self,
         kube: &Kube,
@@ -33,20 +47,24 @@ impl ServiceController {
         if self.tracked(&key, |tracked| tracked.fights.is_note_refused) {
             return write(kube.without_class_note()).await;
         }
-        let error = match write(kube.clone()).await {
-            Err(error) if is_refusal(&error) && bears_note(service) => error,
-            written => return written,
-        };
+        let written = write(kube.clone()).await;
+        let is_refused = written.as_ref().err().is_some_and(is_refusal) && bears_note(service);
+        let was_tried = self.tracked(&key, |tracked| {
+            std::mem::replace(&mut tracked.fights.is_note_taken, is_refused)
+        });
+        if !is_refused || was_tried || !is_of_note(kube, service).await {
+            return written;
+        }
         // Before the watch shows that the note is gone.
         self.tracked(&key, |tracked| tracked.fights.is_note_refused = true);
-        match write(kube.without_class_note()).await {
+        let written = write(kube.without_class_note()).await;
+        match written {
             Ok(written) if facts::has_finalizer(&written) => {
                 Ok(self.note_class(&written).await.unwrap_or(written))
             }
-            Ok(written) => Ok(written),
-            Err(other) => {
-                self.tracked(&key, |tracked| tracked.fights.is_note_refused = false);
-                Err(if is_refusal(&other) { error } else { other })
+            written => {
+                self.tracked(&key, |tracked| tracked.fights.is_note_refused = written.is_ok());
+                written
             }
         }
     }

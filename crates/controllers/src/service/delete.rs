@@ -45,9 +45,14 @@ impl ServiceController {
         let newest = self.services.get(key);
         let is_ours = newest.is_none_or(|newest| !self.classes().leaves_to_others(&newest));
         let note = AddressNote::of_removal(&service);
-        let is_due = !is_published(&service, &status) || note != AddressNote::Keep;
-        if is_ours && service.metadata.deletion_timestamp.is_none() && is_due {
-            match self.write_status(&service, &status, &note).await {
+        let is_told = note != AddressNote::Keep;
+        let is_due = is_told || is_ours && !is_published(&service, &status);
+        if service.metadata.deletion_timestamp.is_none() && is_due {
+            let written = match is_ours {
+                true => self.write_status(&service, &status, &note).await,
+                false => self.ctx.kube.patch_address_note(&service, &note).await,
+            };
+            match written {
                 Ok(published) => service = Arc::new(published),
                 Err(KubeError::NotFound(_)) => {}
                 Err(error) => {

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_cloud_provider::{AddressNote, Service, ServiceKey, facts};
 use bowline_kube_io::Change;
 
 use super::causes::Causes;
@@ -53,7 +53,11 @@ impl ServiceController {
             Change::Updated { old, new } => {
                 let key = ServiceKey::of(new);
                 let classes = self.classes();
+                let now = self.ctx.kube.clock().now();
                 let (asked, is_waited_for) = self.tracked(&key, |tracked| {
+                    if classes.wants_load_balancer(old) && !classes.wants_load_balancer(new) {
+                        tracked.used = AddressNote::in_use(old, now);
+                    }
                     // The API server clears a class with the type; the balancer stays whose it was. One that asks for a
                     // balancer says by its class whom it asks.
                     if facts::is_type(new, "LoadBalancer") {
@@ -93,6 +97,7 @@ impl ServiceController {
                     tracked.state.vanish();
                     tracked.fights = Fights::default(); // another one of the name has nothing of this one
                     tracked.is_foreign = false;
+                    tracked.used = Vec::new();
                     has_balancer
                 });
                 if leaves_balancer {

@@ -261,6 +261,7 @@ impl ServiceController {
             tracked.fights.may_publish();
             tracked.fights.tells(shown.as_ref().unwrap_or(service));
             tracked.address_loss = None;
+            tracked.used = Vec::new();
         });
         Ok(())
     }
@@ -277,9 +278,9 @@ impl ServiceController {
             true => AddressLoss::ServiceChanged,
             false => AddressLoss::Unknown,
         };
-        let loss = self.tracked(key, |tracked| tracked.address_loss);
+        let (loss, used) = self.tracked(key, |tracked| (tracked.address_loss, tracked.used.clone()));
         let now = self.ctx.kube.clock().now();
-        AddressNote::of(service, status, loss.unwrap_or(unnoted), now)
+        AddressNote::of(service, status, &used, loss.unwrap_or(unnoted), now)
     }
 
     /// Writes a status, by the rule of [`Self::write_on`].

@@ -47,6 +47,8 @@ pub(super) struct Fights {
     unpublished: Option<Unpublished>,
     /// The API server does not take the note of the class.
     pub(super) is_note_refused: bool,
+    /// What it refused last, it refuses without the note as well.
+    pub(super) is_note_taken: bool,
     /// Since when somebody takes the status away so often that it is held back, and how that was told.
     contested: Option<(Instant, String)>,
     /// Annotations whose last change led to nothing.

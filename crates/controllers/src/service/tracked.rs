@@ -52,6 +52,8 @@ pub(super) struct Tracked {
     pub(super) lacks: Option<Refusal>,
     /// Why the address in the status may be another one soon.
     pub(super) address_loss: Option<AddressLoss>,
+    /// What clients used before the Service asked for no load balancer; empty: it asks for one, or never did.
+    pub(super) used: Vec<String>,
     /// This process wrote the condition that tells it.
     pub(super) is_trouble_told: bool,
     /// The Service as it was last handed to a sync, with our own annotations since then.
@@ -218,8 +220,20 @@ impl Tracked {
     /// A sync has ended, and not settled.
     pub(super) fn stays_unsettled(&mut self, reason: Reason, trouble: Trouble) {
         let unsettled = self.unsettled.get_or_insert_with(Unsettled::begin);
+        unsettled.waited_for = unsettled.waits_for.take();
         unsettled.reason = reason;
         unsettled.trouble = trouble;
+    }
+
+    /// A sync waits for the cloud. If the last one failed of the same wait, that failure stays what is told.
+    pub(super) fn waits(&mut self, reason: &str) {
+        let unsettled = self.unsettled.get_or_insert_with(Unsettled::begin);
+        unsettled.waits_for = Some(reason.to_owned());
+        if unsettled.waited_for != unsettled.waits_for {
+            unsettled.waited_for = None;
+            unsettled.reason = Reason::Waiting;
+            unsettled.trouble = Trouble::new(reason);
+        }
     }
 
     /// Our own write to the Service is about to be sent.
@@ -331,6 +345,7 @@ impl Tracked {
             && self.vanished.is_empty()
             && !self.is_foreign
             && !self.is_trouble_told
+            && self.used.is_empty()
     }
 
     /// Whether a balancer may exist for a Service that this controller has synced.

@@ -82,6 +82,10 @@ pub(super) struct Unsettled {
     pub(super) reason: Reason,
     /// The same in words.
     pub(super) trouble: Trouble,
+    /// What the sync that is under way waits for.
+    pub(super) waits_for: Option<String>,
+    /// What the last sync that failed had waited for.
+    pub(super) waited_for: Option<String>,
 }
 
 impl Unsettled {
@@ -92,6 +96,8 @@ impl Unsettled {
             is_since_change: false,
             reason: Reason::Pending,
             trouble: Trouble::new(""),
+            waits_for: None,
+            waited_for: None,
         }
     }
 }

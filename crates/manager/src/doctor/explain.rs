@@ -55,7 +55,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
     }
     let found = managers::find(kube).await;
     let of_services = events(kube, None).await;
-    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
+    let mut leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
     objects.is_unled = leads.is_unled();
     objects.restart = managers::restart(found.as_ref());
     objects.detour = managers::detour(patient, found.as_ref());
@@ -75,6 +75,13 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         Some(kube) => Some(permissions::as_the_manager(patient, kube, found.as_ref()).await.0),
         None => None,
     };
+    let of_etcd = match &writer {
+        Some(writer) if leads.is_unled() => writes::refused_by_etcd(patient, writer, &objects).await,
+        _ => None,
+    };
+    if of_etcd.is_some() {
+        leads.waits_for_etcd();
+    }
     for target in &targets {
         let read = match target {
             Target::Service(_) => objects.services.as_ref().map(|it| it.as_ref().err()),
@@ -128,6 +135,11 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                         "nothing that can be relied on, until one manager of Bowline leads",
                     );
                 }
+            }
+            if let Some(cause) = &of_etcd {
+                let next = why.next.clone();
+                why.causes.retain(|it| it.id != cause.id);
+                why.first(cause.clone(), &next);
             }
             if let Some(cause) = managers::older_credentials(found.as_ref()) {
                 let next = why.next.clone();

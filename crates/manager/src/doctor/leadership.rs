@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::kubernetes::permitted;
 use super::managers::{self, Found, Leader};
-use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed};
+use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed, writes};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
 use crate::why::RECENT;
@@ -26,6 +26,9 @@ pub(super) static LEASE: Topic = Topic::new(
 /// How far another computer's clock may be ahead before it is told.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
 
+/// Within this time whoever leads has renewed the lease, however long it lasts: the default is every two seconds.
+const RENEWED_WITHIN: SignedDuration = SignedDuration::from_secs(30);
+
 /// How far the holder's clock may be from that of the API server.
 const HOLDERS_CLOCK: SignedDuration = SignedDuration::from_secs(30);
 
@@ -35,6 +38,8 @@ pub(super) struct Leadership {
     host: Option<String>,
     lease: String,
     program: Option<Program>,
+    /// Whether nobody renews the lease, and it lasts on.
+    is_left: bool,
     /// What the lease says of deletions of Nodes.
     pub(super) deletions: Option<FoundNote>,
 }
@@ -48,6 +53,13 @@ impl Leadership {
     /// Whether no process of this program leads, as far as the lease tells.
     pub(super) fn is_unled(&self) -> bool {
         self.is_of_go() || self.host.is_none() && self.check.outcome == Outcome::Failed
+    }
+
+    /// Nobody renews a lease where nothing is written.
+    pub(super) fn waits_for_etcd(&mut self) {
+        if self.check.outcome == Outcome::Failed && self.host.is_none() {
+            writes::FULL.clone_into(&mut self.check.remedy);
+        }
     }
 
     pub(super) fn leader(&self) -> Leader<'_> {
@@ -78,7 +90,7 @@ pub(super) async fn check(
     let Some(kube) = kube else {
         return leadership;
     };
-    if leadership.check.outcome == Outcome::Failed && leadership.host.is_none() {
+    if leadership.check.outcome == Outcome::Failed && leadership.host.is_none() && !leadership.is_left {
         leadership.check = managers::idle::told(leadership.check, kube, found, &leadership.lease).await;
     }
     let namespace = own.map_or(NAMESPACE, |it| &it.namespace);
@@ -116,6 +128,7 @@ async fn own_lease(
         host: None,
         lease: own.clone(),
         program: None,
+        is_left: false,
         deletions: None,
     };
     let Some(ElectionConfig { namespace, name, .. }) = election else {
@@ -180,7 +193,13 @@ async fn own_lease(
         Some(writer) if is_of_manager(writer) => Some(Program::Go),
         _ => None,
     };
-    let mut check = judge_holder(check, &lease, namespace, &host, is_pod);
+    let mut check = judge_holder(check, &lease, namespace, &host, is_pod, now(kube));
+    if check.outcome == Outcome::Failed {
+        return Leadership {
+            is_left: true,
+            ..nobody(check)
+        };
+    }
     let known = deployed.map(|it| it.program).filter(|it| *it != Program::Unknown);
     if let Some(program) = program.or(known) {
         check.seen.push_str(&format!(", by {}", program.name()));
@@ -198,6 +217,7 @@ async fn own_lease(
         host: Some(host),
         lease: own,
         program,
+        is_left: false,
         deletions: lease.record.deletions.clone().map(|note| FoundNote {
             note,
             is_complete: lease.record.is_note_complete(),
@@ -424,9 +444,22 @@ fn judge_holder(
     namespace: &str,
     host: &str,
     is_ours: Option<bool>,
+    now: Timestamp,
 ) -> Check {
+    let is_left = renewed(lease).is_none_or(|renewed| now.duration_since(renewed) > RENEWED_WITHIN);
     match is_ours {
         Some(true) => check,
+        Some(false) if is_left => LEASE.failed(
+            format!(
+                "{}, and it lasts for {} s; `{host}` is neither a Node nor a pod of the manager in {namespace}: nobody renews it, and nobody leads",
+                check.seen,
+                lease.record.lease_duration.as_secs()
+            ),
+            format!(
+                "it is of a backup, or its holder is gone: kubectl -n {namespace} delete lease {}, and a manager that runs takes it within seconds",
+                lease.name
+            ),
+        ),
         None => check.with(vec![format!(
             "`{host}` has to be a pod of the manager, or the node of one on the host's network"
         )]),
@@ -437,9 +470,9 @@ fn judge_holder(
                 lease.record.lease_duration.as_secs()
             ),
             format!(
-                "unless it is the hostname of a node that runs the manager, no manager works meanwhile. If nobody renews the lease, it may be of a \
-                 backup: kubectl -n {namespace} delete lease {}. If somebody does, find out who writes it (the managed fields of the lease name the \
-                 program) and end that, or give this manager a lease of its own with --leader-elect-resource-name",
+                "unless it is the hostname of a node that runs the manager, no manager works meanwhile. Find out who writes it (the managed fields of \
+                 the lease name the program) and end that, or give this manager a lease of its own with --leader-elect-resource-name. If nobody \
+                 does, it is of a backup: kubectl -n {namespace} delete lease {}",
                 lease.name
             ),
         ),
@@ -494,10 +527,23 @@ mod tests {
             writer: None,
             written: None,
         };
-        assert_eq!(judge_holder(well.clone(), &lease, "s", "thief", Some(true)), well);
-        let unknown = judge_holder(well.clone(), &lease, "s", "thief", None);
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let judged = |is_ours, age| {
+            let mut lease = lease.clone();
+            lease.record.renew_time = Some(now - SignedDuration::from_secs(age));
+            judge_holder(well.clone(), &lease, "s", "thief", is_ours, now)
+        };
+        assert_eq!(judged(Some(true), 45), well);
+        let unknown = judged(None, 45);
         assert_eq!((unknown.outcome, unknown.details.len()), (Outcome::Ok, 1));
-        let other = judge_holder(well, &lease, "s", "thief", Some(false));
+        // It came back with a backup, and lasts for a day.
+        let left = judged(Some(false), 45);
+        assert_eq!(left.outcome, Outcome::Failed);
+        assert!(
+            left.remedy.contains("kubectl -n s delete lease ccm, and"),
+            "{left:?}"
+        );
+        let other = judged(Some(false), 1);
         assert_eq!(other.outcome, Outcome::Warning);
         let seen = "thief_1, renewed 1 s ago, which lasts for 86400 s; `thief` is neither";
         assert!(other.seen.contains(seen), "{}", other.seen);

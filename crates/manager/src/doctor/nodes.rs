@@ -14,8 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::answers::{Answered, Answers, is_foreign, is_missing};
 use super::{Category, Check, Topic, some_lines, some_of, unread};
 use crate::why::node::{
-    KEEP_NODES, REBUILT, THROTTLED, TWINS, UNPROVED, WRONG_CHOICE, is_unready, remedy_of_state, unreached,
-    without_cloud,
+    KEEP_NODES, REBUILT, THROTTLED, TWINS, UNPROVED, WRONG_CHOICE, is_unready, of_autoscaler,
+    remedy_of_state, unreached, without_cloud,
 };
 use crate::why::{Shown, of_answer, remedy_of};
 
@@ -115,7 +115,19 @@ pub(super) fn checks(
 }
 
 /// Which Nodes no load balancer leads to, by the plans of Services: told here once, and not with each of them.
-pub(super) fn left_out(plans: Option<&[PlanReport]>, is_unserved: bool) -> Check {
+pub(super) fn left_out(
+    plans: Option<&[PlanReport]>,
+    is_unserved: bool,
+    nodes: &[Arc<Node>],
+    now: Option<Timestamp>,
+) -> Check {
+    let of_autoscaler = |node: &Arc<Node>| Some((node.name.to_string(), of_autoscaler(node, now?)?));
+    let tainted: Vec<_> = nodes.iter().filter_map(of_autoscaler).collect();
+    if let Some((_, first)) = tainted.first().filter(|_| !is_unserved) {
+        let names = some_of(tainted.iter().map(|(name, _)| name.clone()));
+        let seen = format!("the taint {} keeps out: {names}", keys::TAINT_TO_BE_DELETED);
+        return BALANCED.warning(seen, first.remedy.clone());
+    }
     let Some(plans) = plans.filter(|_| !is_unserved) else {
         return BALANCED.skipped("no plan of a Service is made");
     };
@@ -699,11 +711,28 @@ mod tests {
                 ..PlanReport::of_nothing("default/c".to_owned())
             },
         ];
-        let check = left_out(Some(&plans), false);
+        let left_out = |plans, nodes: &[Arc<Node>]| left_out(plans, false, nodes, NOW.parse().ok());
+        let check = left_out(Some(&plans), &[]);
         assert_eq!(check.outcome, Outcome::Warning);
         assert_eq!(check.details, ["not balanced over: n1"]);
-        assert_eq!(left_out(Some(&[]), false).outcome, Outcome::Ok);
-        assert_eq!(left_out(None, false).outcome, Outcome::Skipped);
+        assert_eq!(left_out(Some(&[]), &[]).outcome, Outcome::Ok);
+        assert_eq!(left_out(None, &[]).outcome, Outcome::Skipped);
+        // One that is about to go is no trouble; a taint that was left is.
+        for (value, outcome) in [("1767227100", Outcome::Ok), ("1764499999", Outcome::Warning)] {
+            let mut node = Node::named("n1");
+            node.taints.push(Taint {
+                key: keys::TAINT_TO_BE_DELETED.into(),
+                value: Some(value.to_owned()),
+                effect: TaintEffect::NoSchedule,
+                time_added: None,
+            });
+            let check = left_out(Some(&[]), &[Arc::new(node)]);
+            assert_eq!(check.outcome, outcome, "{check:?}");
+            assert_eq!(
+                check.remedy.contains("kubectl taint node n1"),
+                outcome == Outcome::Warning
+            );
+        }
     }
 
     #[test]

@@ -22,7 +22,21 @@ pub(super) static ADMITTED: Topic = Topic::new(
 );
 
 /// How the API server says that etcd takes no more (etcd's `ErrNoSpace`).
-const ETCD_FULL: &str = "mvcc: database space exceeded";
+pub(super) const ETCD_FULL: &str = "mvcc: database space exceeded";
+
+/// What to do about that. No pod can be deleted before.
+pub(super) const FULL: &str = "whoever runs the control plane compacts and defragments etcd, and then disarms its alarm: etcdctl alarm disarm";
+
+/// Whether nothing is written because etcd is full.
+pub(super) fn are_for_etcd(check: &Check) -> bool {
+    check.remedy == FULL
+}
+
+/// That nothing is written because etcd is full, whatever the object.
+pub(super) async fn refused_by_etcd(patient: &Patient<'_>, kube: &Kube, objects: &Objects) -> Option<Cause> {
+    let check = tried(patient, kube, objects).await;
+    cause(Some(check).filter(are_for_etcd)?)
+}
 
 /// Tries each kind of write, with what changes nothing, as a dry run; only those that the manager may make, or whoever asks.
 pub(super) async fn check(
@@ -217,10 +231,7 @@ fn judge(tried: Vec<Tried>) -> Check {
     }
     if refused.iter().any(|it| it.contains(ETCD_FULL)) {
         return ADMITTED
-            .failed(
-                "the API server writes nothing, because etcd is full",
-                "whoever runs the control plane compacts and defragments etcd, and then disarms its alarm: etcdctl alarm disarm",
-            )
+            .failed("the API server writes nothing, because etcd is full", FULL)
             .with([refused, unknown, unanswered].concat());
     }
     if !refused.is_empty() {

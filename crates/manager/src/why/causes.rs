@@ -18,6 +18,10 @@ pub const CAUSES: &[(&str, &str)] = &[
         "kubernetes.unread",
         "the object cannot be read from the API server",
     ),
+    (
+        "node.autoscaled",
+        "the taint of the cluster autoscaler keeps the Node from load balancers",
+    ),
     ("node.controller-off", "the manager initialises no Nodes"),
     (
         "node.foreign",

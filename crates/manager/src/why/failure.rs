@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_controllers::events::EVENTS;
 use bowline_controllers::trouble::Trouble;
 use bowline_kube_io::SeenEvent;
 use jiff::{SignedDuration, Timestamp};
 
 use super::causes::LAST_TRY;
 use super::remedies::of_text;
-use super::{Cause, DONE, FAILED, Known, span};
+use super::{Cause, DONE, FAILED, Known, NO_NODES, span};
 use crate::outcome::Outcome;
 
 /// A failure that the manager has told of, and that has not been followed by a success.
@@ -116,7 +117,11 @@ impl<'a> Failure<'a> {
     /// Who has to do what about it.
     pub(super) fn remedy(&self, now: Timestamp) -> Cow<'static, str> {
         // Whatever else was refused, without Nodes nobody is served.
-        let told = self.told.as_ref().filter(|_| self.reason != "no_nodes");
+        let mut known = EVENTS.iter();
+        let no_nodes = known.find(|it| it.reason == NO_NODES).map(|it| it.message);
+        let is_of_nodes = |it: &&Trouble| Some(it.what()) == no_nodes;
+        let told = self.told.as_ref();
+        let told = told.filter(|it| self.reason != "no_nodes" || is_of_nodes(it));
         let own = told.and_then(Trouble::own_remedy);
         let own = own.map(|own| Cow::Owned(own.to_owned()));
         let remedy = own.or_else(|| of_text(&self.text));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::IntOrString;
 use bowline_cloud_provider::{Node, NodeSet, Readiness, Service, facts, keys};
+use bowline_controllers::advice::untaint;
 use bowline_controllers::node_set::left_out_by;
 use bowline_kube_io::Endpoints;
 
@@ -12,7 +13,7 @@ use super::{Cause, Known, Why};
 use crate::outcome::Outcome;
 
 /// Whose finalizers hold a Service that is being deleted, besides this manager's.
-pub(super) fn of_finalizers(why: &mut Why, service: &Service) {
+pub(super) fn of_finalizers(why: &mut Why, service: &Service, known: &Known<'_>) {
     if service.metadata.deletion_timestamp.is_none() {
         return;
     }
@@ -21,8 +22,15 @@ pub(super) fn of_finalizers(why: &mut Why, service: &Service) {
         all.iter().partition(|it| *it == keys::FINALIZER_LOAD_BALANCER);
     let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
     if !own.is_empty() {
+        // A class goes with the type, and whoever saw it before leaves the Service to the manager of that class.
+        let is_classless = !facts::is_type(service, "LoadBalancer") && facts::noted_class(service).is_none();
+        let by = match known.classes.concern(service) {
+            true if is_classless => "this manager, or that of the class that it had before its type changed",
+            true => "this manager",
+            false => "the manager that made its load balancer",
+        };
         why.is.push(format!(
-            "its deletion waits for this manager, by the finalizer {}",
+            "its deletion waits for {by}, by the finalizer {}",
             keys::FINALIZER_LOAD_BALANCER
         ));
     }
@@ -210,10 +218,7 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
                 .to_owned()
         } else if let Some(name) = tainted {
             // The label may be on the control plane alone, and rightly.
-            format!(
-                "unless an autoscaler is about to take the Nodes away, whoever runs the cluster takes its taint off each: kubectl taint node {name} {}-",
-                keys::TAINT_TO_BE_DELETED
-            )
+            untaint(name)
         } else if text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
             format!(
                 "whoever runs the cluster adds Nodes, or takes the label off: kubectl label node NAME {}-",

@@ -6,10 +6,12 @@ use bowline_cloud_provider::{
     AddressType, ErrorKind, Instance, InstanceAnswer, InstanceResult, Node, NodeAddress, PowerState,
     Readiness, Unmatched, keys,
 };
+use bowline_controllers::advice::untaint;
 use bowline_controllers::events::{self, EVENTS, LOOK_FOR_ANOTHER};
 use bowline_controllers::node::addresses::wished;
 use bowline_controllers::node::{intent, labels};
 use bowline_controllers::node_set::left_out_by;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Cause, EVENT, Known, SeenEvent, Why, remedy_of, remedy_of_error, span};
 use crate::outcome::Outcome::{Failed, Warning};
@@ -354,6 +356,7 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
         why.is
             .push(format!("no member of load balancers: left out by {by}"));
     }
+    why.causes.extend(of_autoscaler(node, known.now));
     if let Some(Ok(InstanceAnswer::Present(one))) = shown.answer {
         let addresses = one.metadata.addresses.iter();
         let addresses: Vec<&str> = addresses.map(|it| it.address.as_str()).collect();
@@ -411,6 +414,34 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
         "the manager tries again by itself, after 1 to 60 s".clone_into(&mut why.next);
     }
     why
+}
+
+/// Within this time an autoscaler takes a Node away that it has chosen: its pods have ten minutes to end.
+const TAKEN_AWAY_WITHIN: SignedDuration = SignedDuration::from_mins(15);
+
+/// The taint of an autoscaler, which keeps a Node from load balancers. One that ended in the middle leaves it; its value is the time in
+/// seconds.
+pub(crate) fn of_autoscaler(node: &Node, now: Timestamp) -> Option<Cause> {
+    let taint = node
+        .taints
+        .iter()
+        .find(|it| it.key == keys::TAINT_TO_BE_DELETED)?;
+    let since = taint.value.as_ref().and_then(|it| it.parse().ok());
+    let since = since.and_then(|it| Timestamp::from_second(it).ok());
+    if since.is_some_and(|since| now.duration_since(since) < TAKEN_AWAY_WITHIN) {
+        return None;
+    }
+    let since = since.map_or(String::new(), |since| format!(", since {since}"));
+    let text = format!(
+        "it has the taint {} of the cluster autoscaler{since}, so it is no member of load balancers",
+        taint.key
+    );
+    Some(Cause::new(
+        "node.autoscaled",
+        Warning,
+        text,
+        untaint(node.name.as_str()),
+    ))
 }
 
 /// Whether the pods of a Node are reached: what is wrong with its pod networks is seen in those of all Nodes, without any event.

@@ -11,7 +11,11 @@ const SETTINGS: [&str; 2] = [": set `", "; set `"];
 /// What to do where a text names a setting: the sentence about it, and whose it is.
 pub(super) fn of_setting(text: &str) -> Option<String> {
     let at = SETTINGS.iter().find_map(|start| text.find(start))? + 2;
-    let end = text[at..].find(['.', ';']).map_or(text.len(), |end| at + end);
+    // A file's name has a dot as well.
+    let ends = [". ", ";"].into_iter().filter_map(|end| text[at..].find(end));
+    let end = ends
+        .min()
+        .map_or(text.trim_end_matches('.').len(), |end| at + end);
     let sentence = &text[at..end];
     Some(format!(
         "whoever runs the manager does this in the file of --cloud-config: {sentence}"

@@ -316,6 +316,9 @@ fn nodes_that_are_all_left_out_are_told_with_what_leaves_them_out() {
     let why = of_service(&service(|_| {}), None, &known(&all, &[]));
     let remedy = "kubectl taint node b ToBeDeletedByClusterAutoscaler-";
     assert!(why.causes[0].remedy.ends_with(remedy), "{why:?}");
+    let why = of_node(&all[1], &Shown::default(), &known(&all, &[]));
+    let cause = why.causes.iter().find(|it| it.id == "node.autoscaled");
+    assert!(cause.is_some_and(|it| it.remedy.ends_with(remedy)), "{why:?}");
 }
 
 /// A plan that goes on behind what the cloud refused meets what is not so, or what follows from it.
@@ -769,63 +772,4 @@ fn what_holds_the_deletion_of_a_node_is_told_and_not_that_the_manager_deletes_it
     };
     let cause = of_answer(&excluded, &throttled).unwrap();
     assert!(cause.remedy.contains("by its label"), "{cause:?}");
-}
-
-#[test]
-fn a_taint_that_comes_back_is_seen_without_any_event() {
-    let mut one = instance(PowerState::On, "running");
-    one.metadata.provider_id = Some("toy://1".to_owned());
-    one.metadata.instance_type = "flex".to_owned();
-    one.metadata.zone = "z".to_owned();
-    one.metadata.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
-    let addresses = one.metadata.addresses.clone();
-    let answer = Ok(InstanceAnswer::Present(Box::new(one)));
-    let shown = Shown {
-        tainted_by: Some("machine-config-daemon".to_owned()),
-        ..Shown::of(Some(&answer))
-    };
-    let initialised = Node {
-        addresses,
-        labels: Labels::from_iter([
-            (keys::LABEL_ZONE, "z"),
-            (keys::LABEL_ZONE_BETA, "z"),
-            (keys::LABEL_INSTANCE_TYPE, "flex"),
-            (keys::LABEL_INSTANCE_TYPE_BETA, "flex"),
-        ]),
-        ..waiting(Some("toy://1"))
-    };
-    let cause = of_answer(&initialised, &shown).unwrap();
-    assert_eq!(cause.id, "node.tainted-again");
-    assert!(cause.text.ends_with("by machine-config-daemon"), "{cause:?}");
-    assert!(
-        cause.remedy.contains("another cloud controller manager"),
-        "{cause:?}"
-    );
-    let fresh = of_answer(&waiting(Some("toy://1")), &shown).unwrap();
-    assert_eq!(fresh.id, "node.waits");
-}
-
-#[test]
-fn what_is_wrong_with_a_pod_network_is_seen_without_any_event() {
-    let node = |name: &str| {
-        Arc::new(Node {
-            provider_id: Some(format!("toy://{name}").into()),
-            pod_cidrs: vec!["10.244.1.0/24".to_owned()],
-            network_unavailable: Some(NetworkUnavailable {
-                is_unavailable: true,
-                reason: "NoRouteCreated".into(),
-            }),
-            ..Node::named(name)
-        })
-    };
-    let (nodes, routes) = ([node("n"), node("twin")], RouteSettings::default());
-    let known = Known {
-        routes: Some(&routes),
-        ..known(&nodes, &[])
-    };
-    let on = present(PowerState::On);
-    let why = of_node(&nodes[0], &Shown::of(Some(&on)), &known);
-    let ids: Vec<&str> = why.causes.iter().map(|it| &*it.id).collect();
-    assert_eq!(ids, ["node.no-network", "event.PodNetworkShared"]);
-    assert!(why.causes[1].text.contains("that of node twin"), "{why:?}");
 }

@@ -54,7 +54,7 @@ pub(crate) fn page() -> String {
 }
 
 /// What stands before the reasons of a condition, which tells what an event told.
-const CONDITION: &str = "\n## The condition LoadBalancerAddressChanged\n\nEvents are gone after an hour. A Service that showed another address before has the condition\n`LoadBalancerAddressChanged` with status `True`: the address, until when, and why. Bowline writes it with the status\nthat shows the next address, and takes it away with a later one: after 7 days, or when the old address is shown again.\nThe reasons:\n\n| reason | what it means |\n| --- | --- |\n";
+const CONDITION: &str = "\n## The condition LoadBalancerAddressChanged\n\nEvents are gone after an hour. A Service that showed another address before has the condition\n`LoadBalancerAddressChanged` with status `True`: the address, until when, and why. Bowline writes it with the status\nthat shows the next address, and takes it away with a later one: after 7 days, or when the old address is shown again.\nIt goes with the load balancer, too, when the Service has another type or class.\nThe reasons:\n\n| reason | what it means |\n| --- | --- |\n";
 
 fn table(page: &mut String, cloud: &str, events: &[EventSpec]) {
     let _ = writeln!(

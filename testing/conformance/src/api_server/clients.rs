@@ -154,7 +154,8 @@ pub(super) async fn a_service_is_guarded_published_and_let_go(scope: Scope) {
     let status = LoadBalancerStatus {
         ingress: vec![Ingress::address("192.0.2.2", None)],
     };
-    let note = |service: &Service| AddressNote::of(service, &status, AddressLoss::Unknown, Timestamp::now());
+    let note =
+        |service: &Service| AddressNote::of(service, &status, &[], AddressLoss::Unknown, Timestamp::now());
     let unwell = unwell.unwrap();
     let changed = kube
         .patch_service_status(&unwell, &status, &note(&unwell))

@@ -50,8 +50,14 @@ impl Catalog {
             .map(|place| place.url.as_str())
     }
 
-    /// Why a service has no usable URL for an interface in a region, and what to do.
-    pub(crate) fn remedy(&self, service: Service, interface: Interface, region: &str) -> String {
+    /// Why a service has no usable URL for an interface in a region, and what to do in `source`, where these are set.
+    pub(crate) fn remedy(
+        &self,
+        service: Service,
+        interface: Interface,
+        region: &str,
+        source: &str,
+    ) -> String {
         let places = || {
             let entries = self.0.iter().filter(|entry| entry.kind == service.kind());
             entries.flat_map(|entry| &entry.endpoints)
@@ -75,10 +81,12 @@ impl Catalog {
             return format!("{without} Keystone's catalog is not whole");
         }
         if interfaces.is_empty() {
-            return format!("set `region` to one that the catalog has for it: {regions}");
+            return format!("set `region` of {source} to one that the catalog has for it: {regions}");
         }
         if self.urls(service, interface, region).next().is_none() {
-            return format!("set `os-endpoint-type` to one that the catalog has for it there: {interfaces}");
+            return format!(
+                "set `os-endpoint-type` of {source} to one that the catalog has for it there: {interfaces}"
+            );
         }
         "no URL of the catalog leads to a version of it that this program speaks".to_owned()
     }
@@ -117,14 +125,14 @@ mod tests {
         );
         assert_eq!(urls(Interface::Internal, "One"), ["http://internal"]);
         assert!(urls(Interface::Admin, "One").is_empty());
-        let remedy = |interface, region| catalog.remedy(Service::Network, interface, region);
+        let remedy = |interface, region| catalog.remedy(Service::Network, interface, region, "cloud.conf");
         assert_eq!(
             remedy(Interface::Public, "Nowhere"),
-            "set `region` to one that the catalog has for it: One, Two"
+            "set `region` of cloud.conf to one that the catalog has for it: One, Two"
         );
         assert_eq!(
             remedy(Interface::Admin, "One"),
-            "set `os-endpoint-type` to one that the catalog has for it there: internal, public"
+            "set `os-endpoint-type` of cloud.conf to one that the catalog has for it there: internal, public"
         );
         assert_eq!(
             catalog.urls(Service::LoadBalancer, Interface::Public, "").count(),

@@ -195,7 +195,9 @@ impl Tokens {
     pub(crate) fn no_endpoint(&self, ticket: &Ticket, service: Service) -> ApiError {
         let settings = &self.store.settings;
         let (interface, region) = (settings.interface, settings.region.as_str());
-        let remedy = ticket.catalog.remedy(service, interface, region);
+        let remedy = ticket
+            .catalog
+            .remedy(service, interface, region, &settings.source);
         ApiError::no_endpoint(service.kind(), interface, region, &remedy)
     }
 

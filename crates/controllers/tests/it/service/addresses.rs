@@ -108,3 +108,38 @@ async fn a_change_that_nobody_saw_is_told_by_the_next_process() {
     world.pass(seconds(60)).await;
     assert_eq!(writes(&world), before + 1, "a take-over is silent");
 }
+
+/// The API server clears the status with the type, so the Service itself shows nothing of it any more.
+#[tokio::test(start_paused = true)]
+async fn what_clients_used_before_another_type_is_told_when_the_service_is_a_load_balancer_again() {
+    for class in [None, Some("other")] {
+        let (world, _) = settled().await;
+        world.cloud.set(|cloud| cloud.address = Some("198.51.100.8"));
+        world.annotate("web", "example.com/a", "1");
+        world.pass(seconds(1)).await;
+        let ends = |s: &mut Value| {
+            s["spec"]["type"] = json!("ClusterIP");
+            s["spec"]
+                .as_object_mut()
+                .expect("a spec")
+                .remove("loadBalancerClass");
+        };
+        world.edit("web", ends);
+        if let Some(class) = class {
+            world.edit("web", |s| {
+                s["spec"]["type"] = json!("LoadBalancer");
+                s["spec"]["loadBalancerClass"] = json!(class);
+            });
+        }
+        world.pass(seconds(60)).await;
+        assert_eq!(told(&world), None, "{class:?}");
+        world.cloud.set(|cloud| cloud.address = Some("198.51.100.9"));
+        world.edit("web", ends);
+        world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
+        world.settled("web").await;
+        world.pass(seconds(5)).await;
+        let (_, message) = told(&world).expect("it is told");
+        let was = "was 198.51.100.7, 198.51.100.8 until";
+        assert!(message.starts_with(was), "{class:?}: {message}");
+    }
+}

@@ -359,3 +359,30 @@ async fn a_refusal_that_is_not_for_the_note_of_the_class_leaves_it() {
         assert_eq!(world.count("AnnotationsForbidden"), 0);
     }
 }
+
+/// What refuses the writes of one Service, whatever they bear.
+#[tokio::test(start_paused = true)]
+async fn a_status_that_stays_refused_is_one_write_for_each_try_and_takes_no_note_off() {
+    let mut world = World::new(&["a"]);
+    world.classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+    world.start();
+    world.add("web", json!({ "loadBalancerClass": "ours" }));
+    world.settled("web").await;
+    let refusal = Effect::Answer(Status::new(
+        403,
+        "Forbidden",
+        "admission webhook denied the request",
+    ));
+    let fault = Fault::new(refusal).verb("patch").resource("services");
+    world.api.faults().inject(fault.subresource("status"));
+    world.api.journal().clear();
+    world.edit("web", |s| s["status"]["loadBalancer"] = json!({}));
+    world.annotate("web", "example.com/a", "1");
+    world.pass(seconds(25)).await;
+    let sent = world.api.journal().of("patch", "services").into_iter();
+    let (rehearsed, made): (Vec<_>, Vec<_>) = sent.partition(|it| it.query.contains("dryRun"));
+    assert!(made.len() > 2 && rehearsed.len() <= 4, "{made:?} {rehearsed:?}");
+    let is_about_note = |it: &Option<Value>| format!("{it:?}").contains(CLASS_NOTE);
+    assert!(!made.iter().any(|it| is_about_note(&it.body)), "{made:?}");
+    assert!(bears_note(&world.service("web").unwrap()));
+}

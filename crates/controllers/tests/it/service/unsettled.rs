@@ -337,3 +337,40 @@ async fn what_is_held_back_of_a_service_that_is_settled_stands_on_it_until_it_is
     world.pass(seconds(700)).await;
     assert_eq!((condition(&world), unsettled(&world)), (None, Vec::new()));
 }
+
+/// A wait that comes to no end is a failure in the end, and the next try waits again.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_failed_once_is_told_as_that_failure_as_long_as_it_is_waited_for_the_same() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    world.set(|cloud| cloud.busy_looks = u32::MAX);
+    world.annotate("web", "example.com/a", "1");
+    world.pass(seconds(40)).await;
+    assert_eq!(condition(&world).expect("a condition").0, "waiting");
+    world.set(|cloud| {
+        cloud
+            .read_errors
+            .push_back(CloudError::new(ErrorKind::Other, "it is not ACTIVE"))
+    });
+    world
+        .until("it failed", |w| condition(w).expect("a condition").0 == "failed")
+        .await;
+    let writes = world.api.journal().writes().len();
+    world.pass(seconds(60)).await;
+    assert_eq!(condition(&world).expect("a condition").0, "failed");
+    assert_eq!(world.api.journal().writes().len(), writes);
+}
+
+/// An autoscaler that ended in the middle leaves its taint.
+#[tokio::test(start_paused = true)]
+async fn a_taint_that_leaves_all_nodes_out_is_told_with_how_to_take_it_off() {
+    let (world, _) = World::serving(&["a"]).await;
+    let taint = json!([{ "key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule" }]);
+    world.edit_node("a", |node| node["spec"]["taints"] = taint);
+    world.until("it is told", |w| condition(w).is_some()).await;
+    let (reason, message) = condition(&world).expect("a condition");
+    assert_eq!(reason, "no_nodes");
+    let command = "kubectl taint node a ToBeDeletedByClusterAutoscaler-";
+    assert!(message.ends_with(command), "{message}");
+}

@@ -6,6 +6,7 @@ use bowline_kube_io::workloads::Pod;
 use super::said::{LINES, LOOKED_AT, last_words};
 use super::{Found, on_node};
 use crate::deployed::Deployed;
+use crate::doctor::writes::{ETCD_FULL, FULL};
 use crate::doctor::{Check, some_of, timed};
 
 /// What the API server answers to a token that it does not take.
@@ -53,6 +54,7 @@ fn tell(mut check: Check, all: &[Idle<'_>]) -> Check {
     };
     let says = |it: &Idle<'_>, words: &str| it.log.as_ref().is_some_and(|log| log.contains(words));
     let refused = all.iter().find(|it| says(it, REFUSED));
+    let is_full = all.iter().any(|it| says(it, ETCD_FULL));
     let is_throttled = all.iter().any(|it| says(it, BUSY));
     let Idle { manager, pod, .. } = refused.unwrap_or(first);
     let (namespace, name) = (&pod.metadata.namespace, &pod.metadata.name);
@@ -63,6 +65,7 @@ fn tell(mut check: Check, all: &[Idle<'_>]) -> Check {
              too, look at the ServiceAccount {}, and at the keys and the issuer that the API server checks tokens by",
             manager.account_name()
         ),
+        None if is_full => FULL.to_owned(),
         None if is_throttled => THROTTLED.to_owned(),
         None => format!(
             "read its log: kubectl -n {namespace} logs {name}. `{REFUSED}` there says that the API server does not take its token; a log that \
@@ -137,6 +140,8 @@ mod tests {
         );
         let check = told(Some("the API server is too busy to answer (429): injected"));
         assert!(check.remedy.contains("flowschemas"), "{check:?}");
+        let check = told(Some("err=\"etcdserver: mvcc: database space exceeded\""));
+        assert!(check.remedy.ends_with("etcdctl alarm disarm"), "{check:?}");
         assert_eq!(tell(LEASE.failed("a", "b"), &[]).remedy, "b");
     }
 }

@@ -324,10 +324,11 @@ fn a_proxy_that_wants_a_password_is_the_cause_and_not_the_name_server_of_this_co
 
 #[test]
 fn a_setting_that_is_wrong_is_named_with_what_it_may_be_and_whose_it_is() {
-    let region = "No suitable endpoint for network: set `region` to one that the catalog has for it: RegionOne. The manager starts without";
+    let sentence = "set `region` of cloud.conf of Secret cloud-config in kube-system to one that the catalog has for it: RegionOne";
+    let region = format!("No suitable endpoint for network: {sentence}. The manager starts without");
     assert_eq!(
         remedy_of_error(&CloudError::transient(region)),
-        "whoever runs the manager does this in the file of --cloud-config: set `region` to one that the catalog has for it: RegionOne"
+        format!("whoever runs the manager does this in the file of --cloud-config: {sentence}")
     );
     let project = "CloudStack API error 431: entity does not exist in api cmd class.; set `project-id` of the configuration";
     let service = in_trouble("invalid", project);

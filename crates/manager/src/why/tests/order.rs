@@ -156,3 +156,93 @@ fn a_node_that_asks_for_no_cloud_is_not_called_initialised() {
     let why = of_node(&Node::named("plain"), &Shown::default(), &known(&nodes(), &[]));
     assert!(why.is[0].starts_with("not initialised"), "{why:?}");
 }
+
+/// The class is gone with the type: whoever saw it leaves the Service to the manager of that class.
+#[test]
+fn a_deletion_is_said_to_wait_for_this_manager_only_if_it_does() {
+    let with = |kind: &str| {
+        service(|it| {
+            it["spec"]["type"] = kind.into();
+            it["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+            it["metadata"]["finalizers"] = json!([keys::FINALIZER_LOAD_BALANCER]);
+        })
+    };
+    let ours = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+    let (nodes, upstream) = (nodes(), ServiceClasses::upstream());
+    for (kind, classes, by) in [
+        ("LoadBalancer", upstream, "this manager, by"),
+        (
+            "ClusterIP",
+            upstream,
+            "this manager, or that of the class that it had",
+        ),
+        ("ClusterIP", &ours, "the manager that made its load balancer, by"),
+    ] {
+        let known = Known {
+            classes,
+            ..known(&nodes, &[])
+        };
+        let why = of_service(&with(kind), None, &known);
+        let expected = format!("its deletion waits for {by}");
+        assert!(why.is.iter().any(|it| it.starts_with(&expected)), "{why:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_pod_network_is_seen_without_any_event() {
+    let node = |name: &str| {
+        Arc::new(Node {
+            provider_id: Some(format!("toy://{name}").into()),
+            pod_cidrs: vec!["10.244.1.0/24".to_owned()],
+            network_unavailable: Some(NetworkUnavailable {
+                is_unavailable: true,
+                reason: "NoRouteCreated".into(),
+            }),
+            ..Node::named(name)
+        })
+    };
+    let (nodes, routes) = ([node("n"), node("twin")], RouteSettings::default());
+    let known = Known {
+        routes: Some(&routes),
+        ..known(&nodes, &[])
+    };
+    let on = present(PowerState::On);
+    let why = of_node(&nodes[0], &Shown::of(Some(&on)), &known);
+    let ids: Vec<&str> = why.causes.iter().map(|it| &*it.id).collect();
+    assert_eq!(ids, ["node.no-network", "event.PodNetworkShared"]);
+    assert!(why.causes[1].text.contains("that of node twin"), "{why:?}");
+}
+
+#[test]
+fn a_taint_that_comes_back_is_seen_without_any_event() {
+    let mut one = instance(PowerState::On, "running");
+    one.metadata.provider_id = Some("toy://1".to_owned());
+    one.metadata.instance_type = "flex".to_owned();
+    one.metadata.zone = "z".to_owned();
+    one.metadata.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.0.0.1")];
+    let addresses = one.metadata.addresses.clone();
+    let answer = Ok(InstanceAnswer::Present(Box::new(one)));
+    let shown = Shown {
+        tainted_by: Some("machine-config-daemon".to_owned()),
+        ..Shown::of(Some(&answer))
+    };
+    let initialised = Node {
+        addresses,
+        labels: Labels::from_iter([
+            (keys::LABEL_ZONE, "z"),
+            (keys::LABEL_ZONE_BETA, "z"),
+            (keys::LABEL_INSTANCE_TYPE, "flex"),
+            (keys::LABEL_INSTANCE_TYPE_BETA, "flex"),
+        ]),
+        ..waiting(Some("toy://1"))
+    };
+    let cause = of_answer(&initialised, &shown).unwrap();
+    assert_eq!(cause.id, "node.tainted-again");
+    assert!(cause.text.ends_with("by machine-config-daemon"), "{cause:?}");
+    assert!(
+        cause.remedy.contains("another cloud controller manager"),
+        "{cause:?}"
+    );
+    let fresh = of_answer(&waiting(Some("toy://1")), &shown).unwrap();
+    assert_eq!(fresh.id, "node.waits");
+}

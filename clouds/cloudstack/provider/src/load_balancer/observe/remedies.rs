@@ -49,6 +49,8 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
         (CloudStep::ChangeRule(_, RuleChange::Delete(_) | RuleChange::Unassign(_)) | CloudStep::Close(_), _) => refusal.with_remedy(
             "let the API keys do it, or do it by hand; it is tried again from time to time",
         ),
+        // Nothing that the Service could ask for is allowed then.
+        (_, ErrorKind::Denied) => refusal,
         _ => refusal.with_remedy("change what the service asks for; the same is tried again from time to time"),
     }
 }
