@@ -188,7 +188,7 @@ impl AddressBefore {
 const WAS: &str = "was ";
 const UNTIL: &str = " until ";
 const FOLLOW: &str = ". DNS and firewalls that name it have to follow";
-const ENDS: &str = ". It is told for 7 days, or until this condition is taken off";
+const ENDS: &str = ". This condition stays for 7 days, or until it is removed";
 
 fn said(lost: &[&str], loss: AddressLoss, now: Timestamp) -> Condition {
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
@@ -278,7 +278,7 @@ mod tests {
             (condition.reason.as_str(), condition.message.as_str()),
             (
                 "FloatingIPGone",
-                "was 203.0.113.108 until 2026-11-30T07:04:05Z: the floating IP was deleted or led elsewhere. DNS and firewalls that name it have to follow. It is told for 7 days, or until this condition is taken off"
+                "was 203.0.113.108 until 2026-11-30T07:04:05Z: the floating IP was deleted or led elsewhere. DNS and firewalls that name it have to follow. This condition stays for 7 days, or until it is removed"
             )
         );
         let service = service(json!([{ "ip": "203.0.113.111" }]), Some(&condition));

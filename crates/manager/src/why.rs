@@ -33,7 +33,7 @@ pub(crate) use many::{of_many, some_of};
 pub(crate) use node::without_node;
 pub use node::{Shown, of_answer, of_node};
 use remedies::of_text;
-pub(crate) use remedies::remedy_of_error;
+pub(crate) use remedies::{ETCD_FULL, FULL, remedy_of_error};
 pub(crate) use render::one_line;
 pub use render::{render_json, render_text};
 

@@ -9,7 +9,7 @@ use bowline_kube_io::{DELETIONS, Kube, KubeError, LeaseLock};
 use super::managers::Found;
 use super::{Category, Check, Objects, Outcome, Patient, Topic, no_answer, permissions, timed};
 use crate::config::ElectionConfig;
-use crate::why::{self, Cause};
+use crate::why::{self, Cause, ETCD_FULL, FULL};
 
 /// How many objects in trouble are tried, each with two requests.
 const TRIED: usize = 3;
@@ -20,12 +20,6 @@ pub(super) static ADMITTED: Topic = Topic::new(
     "writes are admitted",
     "docs/runbooks/BowlineKubernetesFailing.md#look",
 );
-
-/// How the API server says that etcd takes no more (etcd's `ErrNoSpace`).
-pub(super) const ETCD_FULL: &str = "mvcc: database space exceeded";
-
-/// What to do about that. No pod can be deleted before.
-pub(super) const FULL: &str = "whoever runs the control plane compacts and defragments etcd, and then disarms its alarm: etcdctl alarm disarm";
 
 /// Whether nothing is written because etcd is full.
 pub(super) fn are_for_etcd(check: &Check) -> bool {

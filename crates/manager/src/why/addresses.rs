@@ -77,7 +77,7 @@ pub(crate) fn before(service: &Service, known: &Known<'_>) -> Option<(String, Ve
 }
 
 /// What to do about an address that was shown before.
-pub(crate) const FOLLOWS: &str = "whoever owns the Service has DNS and firewalls follow to the address that it shows now. It is told for 7 days, or until \
+pub(crate) const FOLLOWS: &str = "whoever owns the Service has DNS and firewalls follow to the address that it shows now. The condition stays for 7 days, or until \
     it is acknowledged: kubectl -n NAMESPACE patch service NAME --subresource=status \
     -p '{\"status\":{\"conditions\":[{\"type\":\"LoadBalancerAddressChanged\",\"$patch\":\"delete\"}]}}'";
 

@@ -5,6 +5,12 @@ use std::borrow::Cow;
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_controllers::advice;
 
+/// How the API server says that etcd takes no more (etcd's `ErrNoSpace`).
+pub(crate) const ETCD_FULL: &str = "mvcc: database space exceeded";
+
+/// What to do about that. No pod can be deleted before.
+pub(crate) const FULL: &str = "whoever runs the control plane compacts and defragments etcd, and then disarms its alarm: etcdctl alarm disarm";
+
 /// What stands before the sentence of a provider that says which setting of its configuration has to be another one.
 const SETTINGS: [&str; 2] = [": set `", "; set `"];
 

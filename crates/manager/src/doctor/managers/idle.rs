@@ -6,8 +6,8 @@ use bowline_kube_io::workloads::Pod;
 use super::said::{LINES, LOOKED_AT, last_words};
 use super::{Found, on_node};
 use crate::deployed::Deployed;
-use crate::doctor::writes::{ETCD_FULL, FULL};
 use crate::doctor::{Check, some_of, timed};
+use crate::why::{ETCD_FULL, FULL};
 
 /// What the API server answers to a token that it does not take.
 const REFUSED: &str = "Unauthorized";
