@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::kubernetes::permitted;
 use super::managers::{self, Found, Leader};
-use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed, writes};
+use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
-use crate::why::RECENT;
+use crate::why::{FULL, RECENT};
 
 pub(super) static LEASE: Topic = Topic::new(
     Category::Kubernetes,
@@ -58,7 +58,7 @@ impl Leadership {
     /// Nobody renews a lease where nothing is written.
     pub(super) fn waits_for_etcd(&mut self) {
         if self.check.outcome == Outcome::Failed && self.host.is_none() {
-            writes::FULL.clone_into(&mut self.check.remedy);
+            FULL.clone_into(&mut self.check.remedy);
         }
     }
 
