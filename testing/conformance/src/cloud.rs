@@ -214,15 +214,12 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_survives_the_failure_of_any_write,
             a_creation_survives_any_trouble_with_kubernetes,
             a_deletion_survives_every_accident,
-            the_note_of_the_class_comes_back_wherever_the_process_dies,
+            the_note_of_the_class_stays_wherever_the_process_dies,
         }
         crashes (LoadBalancers, ServiceParts) {
             a_change_survives_the_death_of_the_process_at_any_write_to_the_cloud,
             a_change_survives_the_loss_of_any_answer,
             a_change_survives_the_failure_of_any_write,
-        }
-        takeover (LoadBalancers) {
-            a_copied_manifest_touches_nothing_of_a_service_whose_publication_is_refused,
         }
         takeover () {
             a_restart_writes_nothing_and_says_nothing,

@@ -180,6 +180,9 @@ impl CloudUnderTest for Phoenixnap {
 
     /// Addresses are the cloud's choice, and a claim bears its time.
     fn foreseen(label: &str) -> String {
+        let label = label
+            .replace("an address of the block that is bought", "[chosen]")
+            .replace("<new>", "[chosen]");
         let is_chosen = |word: &str| {
             let address = word.split('/').next().unwrap_or_default();
             address.parse::<IpAddr>().is_ok() || word.parse::<jiff::Timestamp>().is_ok()
