@@ -136,8 +136,9 @@ pub trait Hooks<F, E>: Sync {
     /// A step or a look has ended; `gave_up`: a call of it was given up before its time limit.
     fn made(&self, _label: &str, _gave_up: bool) {}
 
-    /// A call of a step was given up, which may have its effect until then.
-    fn may_come_until(&self, _until: Instant) {}
+    /// A call of a step was given up, which may have its effect until then; where it [concerns others](DynStep::concerns_others), with the
+    /// time at which the step began.
+    fn may_come_until(&self, _until: Instant, _others_since: Option<Instant>) {}
 
     /// A step waits for this lane until what is answered is dropped.
     fn waiting(&self, _lane: &Lane) -> Wait<'_> {

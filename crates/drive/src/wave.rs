@@ -9,6 +9,7 @@ use bowline_plan::Lane;
 use bowline_transport::patience::Patience;
 use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use tokio::time::Instant;
 
 use crate::{DriveError, Hooks, Lanes};
 
@@ -112,6 +113,7 @@ async fn patiently<F: Send, E>(
     facts: &Mutex<F>,
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let patience = Patience::default();
+    let begun = Instant::now();
     let label = &step.view().label;
     let made = std::pin::pin!(patience.with(run(session, step, hooks, facts)));
     let done = match select(made, hooks.newer_waits(label)).await {
@@ -123,7 +125,7 @@ async fn patiently<F: Send, E>(
     };
     hooks.made(label, patience.gave_up());
     if let Some(until) = patience.late() {
-        hooks.may_come_until(until);
+        hooks.may_come_until(until, step.concerns_others().then_some(begun));
     }
     done
 }

@@ -70,6 +70,8 @@ pub(super) struct Tracked {
     late: Option<Instant>,
     /// The same of a call that may create something.
     late_creation: Option<Instant>,
+    /// When the last sync that settled has ended.
+    settled_at: Option<Instant>,
     /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
     given_up: BTreeMap<String, u32>,
     /// What was said in events.
@@ -132,7 +134,7 @@ impl Removal {
 }
 
 /// How long to wait before the next look for what may come until then; `None`: that has passed. The last look comes after it.
-fn look_before(end: Instant) -> Option<Duration> {
+pub(super) fn look_before(end: Instant) -> Option<Duration> {
     let left = end.checked_duration_since(Instant::now())?;
     let (shortest, longest) = LOOKS;
     (!left.is_zero()).then(|| (left / 2).clamp(shortest, longest))
@@ -191,6 +193,11 @@ impl Tracked {
     /// The same where all is removed: what is created after the last look would belong to nobody.
     pub(super) fn late_creation(&self) -> Option<Duration> {
         look_before(self.late_creation?)
+    }
+
+    /// Whether a sync has settled since then.
+    pub(super) fn has_settled_since(&self, then: Instant) -> bool {
+        self.settled_at >= Some(then)
     }
 
     /// A node sync waits for the next sync of this Service.
@@ -321,6 +328,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
+        self.settled_at = Some(Instant::now());
         self.given_up = BTreeMap::new();
         FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
@@ -331,7 +339,7 @@ impl Tracked {
         self.leave_node_syncs();
         self.state = State::Resting;
         self.given_up = BTreeMap::new();
-        (self.late, self.late_creation) = (None, None);
+        (self.late, self.late_creation, self.settled_at) = (None, None, None);
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();
