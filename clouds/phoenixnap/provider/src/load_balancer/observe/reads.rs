@@ -12,7 +12,7 @@ use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
-use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::blocks::{self, Address, Attachment};
 use crate::load_balancer::claim::PATIENCE;
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Intent, Wanted};
@@ -143,7 +143,7 @@ impl Reads {
                 self.before_purchase(wanted, network, &mut observed, own).await?;
             }
             Intent::Wanted(_) => {
-                if let Ok(Some(address)) = identity.address() {
+                if let Ok(Some(Address::Known(address))) = identity.address() {
                     let found = self.block_with(&identity.cluster, address).await?;
                     // A list that was behind may not have shown it.
                     let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
