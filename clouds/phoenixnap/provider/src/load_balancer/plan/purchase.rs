@@ -238,10 +238,8 @@ pub(super) fn pending_purchase<'a>(identity: &'a Identity, seen: &Seen) -> Optio
             left: claim::PATIENCE.checked_sub(age)?,
         })
     });
-    claimed
-        .into_iter()
-        .chain(asked)
-        .max_by_key(|pending| pending.left)
+    // Where both are, the next look finds the one that lasts longer.
+    asked.or(claimed)
 }
 
 impl PendingPurchase<'_> {
