@@ -138,3 +138,30 @@ pub(super) async fn an_address_that_moved_on_meanwhile_is_not_left_with_the_serv
         assert!(nth > 1 || was_there, "no call was late");
     }
 }
+
+/// A Service asks for no load balancer, and for one again while the removal is under way.
+pub(super) async fn a_removal_that_comes_late_takes_nothing_from_a_service_that_comes_back<
+    C: CloudUnderTest,
+>() {
+    for takes in [SECOND * 8, LATE] {
+        for nth in 1..=WRITES {
+            let world = World::<C>::with_web(2).await;
+            let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(takes));
+            world.edit_service("web", |web| {
+                web["spec"]["type"] = "ClusterIP".into();
+                web["status"] = serde_json::json!({});
+            });
+            let is_reached = |w: &World<C>| w.cloud().faults().struck(fault) > 0;
+            world
+                .until("a call is late", |w| is_reached(w) || !w.has_finalizer("web"))
+                .await;
+            if !is_reached(&world) {
+                break; // it takes fewer writes
+            }
+            world.pass(SECOND).await;
+            world.edit_service("web", |web| web["spec"]["type"] = "LoadBalancer".into());
+            world.pass(takes + AFTER).await;
+            assert_as_asked(&world, nth);
+        }
+    }
+}
