@@ -107,3 +107,17 @@ async fn what_is_about_a_service_is_an_event_of_that_one() {
         "{told:?}"
     );
 }
+
+/// By itself it would be looked at after ten minutes.
+#[tokio::test(start_paused = true)]
+async fn what_is_about_a_service_has_it_looked_at_once() {
+    let (world, _) = World::serving(&["a"]).await;
+    world.pass(seconds(20)).await;
+    let calls = world.calls("");
+    world.pass(seconds(95)).await;
+    assert_eq!(world.calls(""), calls);
+    let note = Note::warning("Surplus", "two blocks").about("default/web");
+    world.set(|cloud| cloud.sweep_note = Some(note));
+    world.pass(seconds(95)).await;
+    assert_eq!(world.calls(""), calls + 1);
+}
