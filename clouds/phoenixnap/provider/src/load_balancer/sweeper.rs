@@ -269,7 +269,9 @@ impl Sweeper {
     /// The Services whose block no list has had for so long that somebody took it or its tags away.
     fn unlisted(&self, intent: &Intent, blocks: &[IpBlock], odd: &[Value]) -> BTreeSet<(ServiceKey, IpAddr)> {
         // What cannot be read may be any of them.
-        let without = intent.without_block(blocks).filter(|_| odd.is_empty());
+        let without = intent
+            .without_block(blocks)
+            .filter(|(key, _)| odd.is_empty() && !self.reads.is_unlisted(&intent.cluster, key));
         beyond_doubt(&self.without_block, without, LATE_LIST)
     }
 }

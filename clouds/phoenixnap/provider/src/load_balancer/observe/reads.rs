@@ -377,6 +377,15 @@ impl Reads {
         self.purchases.with(&asker(identity), |last| *last = purchase);
     }
 
+    /// Whether this process has bought a block for the Service that no list has shown.
+    pub(crate) fn is_unlisted(&self, cluster: &ClusterTags, key: &ServiceKey) -> bool {
+        let asker = (cluster.uid.clone(), key.clone());
+        self.purchases.with(&asker, |last| {
+            let last = last.as_ref();
+            last.is_some_and(|last| matches!(last.end, End::Unlisted(_)))
+        })
+    }
+
     /// How long ago a purchase of this process for a Service began of which nobody knows what came of it, if it may still come true.
     /// The claim says the same to others, and anybody may take it off the Service.
     fn asked(&self, identity: &Identity) -> Option<Duration> {
