@@ -36,6 +36,9 @@ pub const BUSY: &str = "the API server is busy, or limits the manager's account:
 /// Somebody takes the status away again and again. For the condition only: the event is another one.
 pub const CHANGED_BACK: &str = "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is written again after up to five minutes only";
 
+/// The cloud has not answered a call. For the condition only: the cloud did not fail.
+pub const UNANSWERED: &str = "nobody has to do anything: the load balancer is looked at again until then, and a deletion ends after that";
+
 /// What is said about all failures of a kind; what else is said of one is about it in particular.
 pub const ALL: [&str; 8] = [
     LIMIT,

@@ -58,6 +58,7 @@ mod status;
 mod sync;
 mod sync_hooks;
 mod tracked;
+mod unanswered;
 mod unsettled;
 
 use std::collections::BTreeMap;

@@ -123,6 +123,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_that_comes_late_is_left_by_no_deletion,
             a_creation_that_comes_late_is_left_by_no_new_process,
             a_change_that_comes_late_undoes_no_newer_one,
+            a_change_that_comes_late_undoes_no_newer_one_of_a_new_process,
         }
         hanging (LoadBalancers) {
             a_deletion_does_not_wait_for_a_call_that_hangs,

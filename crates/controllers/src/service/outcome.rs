@@ -184,7 +184,7 @@ impl ServiceController {
                 tracked.nodes = Some(settled.identities);
             }
             tracked.settled();
-            (tracked.removal.rest(), tracked.late())
+            (tracked.removal.rest(), tracked.unanswered.look())
         });
         self.queue.forget(&queued);
         if let Some(after) = settled.again.into_iter().chain(rest).chain(late).min() {

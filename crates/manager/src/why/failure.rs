@@ -91,7 +91,7 @@ impl<'a> Failure<'a> {
     }
 
     pub(super) fn is_wait(&self) -> bool {
-        self.last.is_none() && matches!(self.reason, "waiting" | "pending")
+        self.last.is_none() && matches!(self.reason, "waiting" | "pending" | "unanswered")
     }
 
     pub(super) fn says(&self, now: Timestamp) -> String {

@@ -21,10 +21,36 @@ fn assert_as_asked<C: CloudUnderTest>(world: &World<C>, nth: u64) {
     let mut wrong = world.unserved();
     wrong.extend(world.sim.violations());
     wrong.retain(|it| !it.contains("at work at once"));
+    if let Some(web) = world.service("web")
+        && web["status"]["conditions"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty())
+    {
+        wrong.push(format!("told yet: {}", web["status"]["conditions"]));
+    }
     assert!(wrong.is_empty(), "write {nth}: {wrong:?}");
 }
 
-async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duration, is_killed: bool) {
+/// How a process ends, and when: so long after the call began.
+type End = (Duration, bool);
+
+/// Ends the process and begins a new one.
+async fn succeed<C: CloudUnderTest>(world: &mut World<C>, end: Option<End>) {
+    let Some((after, is_killed)) = end else {
+        return;
+    };
+    world.pass(after).await;
+    match is_killed {
+        true => world.kill().await,
+        false => _ = world.stop().await,
+    }
+    world.start();
+}
+
+/// A process is killed when calls are noted, and one that is told to stop does not wait for them.
+const ENDS: [End; 2] = [(Duration::from_secs(6), true), (SECOND, false)];
+
+async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duration, end: Option<End>) {
     for nth in 1..=WRITES {
         let mut world = World::<C>::with_nodes(2).await;
         let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(takes));
@@ -40,10 +66,7 @@ async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duratio
         }
         world.pass(SECOND).await;
         world.delete_service("web");
-        if is_killed {
-            world.pass(SECOND).await;
-            world.restart().await;
-        }
+        succeed(&mut world, end).await;
         world.gone("web").await;
         world.pass(AFTER).await;
         assert_as_asked(&world, nth);
@@ -51,16 +74,19 @@ async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duratio
 }
 
 pub(super) async fn a_creation_that_comes_late_is_left_by_no_deletion<C: CloudUnderTest>() {
-    deleted_while_a_creation_is_under_way::<C>(LATE, false).await;
+    deleted_while_a_creation_is_under_way::<C>(LATE, None).await;
 }
 
 pub(super) async fn a_creation_that_comes_late_is_left_by_no_new_process<C: CloudUnderTest>() {
-    deleted_while_a_creation_is_under_way::<C>(SECOND * 8, true).await;
+    deleted_while_a_creation_is_under_way::<C>(SECOND * 8, Some((SECOND, true))).await;
+    for end in ENDS {
+        deleted_while_a_creation_is_under_way::<C>(LATE * 2, Some(end)).await;
+    }
 }
 
-pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTest>() {
+async fn changed_while_a_change_is_under_way<C: CloudUnderTest>(end: Option<End>) {
     for nth in 1..=2 {
-        let world = World::<C>::with_nodes(2).await;
+        let mut world = World::<C>::with_nodes(2).await;
         world.ask(web(), Wish::Plain);
         world.settled("web").await;
         let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(LATE));
@@ -74,8 +100,19 @@ pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTe
         }
         world.pass(SECOND).await;
         world.edit_service("web", |web| web["spec"]["ports"][0]["nodePort"] = 31_444.into());
+        succeed(&mut world, end).await;
         world.until("it is served", |w| w.unserved().is_empty()).await;
         world.pass(AFTER).await;
         assert_as_asked(&world, nth);
+    }
+}
+
+pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTest>() {
+    changed_while_a_change_is_under_way::<C>(None).await;
+}
+
+pub(super) async fn a_change_that_comes_late_undoes_no_newer_one_of_a_new_process<C: CloudUnderTest>() {
+    for end in ENDS {
+        changed_while_a_change_is_under_way::<C>(Some(end)).await;
     }
 }
