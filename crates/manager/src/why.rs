@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
-use bowline_cloud_provider::reasons::is_beside;
+use bowline_cloud_provider::reasons::{NO_VALID_NODES, is_beside};
 use bowline_cloud_provider::{LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts};
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::route::RouteSettings;
@@ -200,11 +200,38 @@ impl Why {
         outcomes.max().unwrap_or(Outcome::Ok)
     }
 
+    /// Puts the object into commands that have places for its name.
+    pub(crate) fn fill_in(&mut self) {
+        let object = &self.object;
+        let remedies = self.causes.iter_mut().map(|it| &mut it.remedy);
+        self.is
+            .iter_mut()
+            .chain(remedies)
+            .for_each(|text| *text = filled_in(text, object));
+    }
+
+    /// That no Node is a member is told with what keeps them out, and needs no other words that guess at that.
+    fn leave_what_is_told_better(&mut self) {
+        let mut causes = self.causes.iter();
+        if causes.any(|it| it.id == members::NO_MEMBER && !it.text.contains(members::SELECTOR)) {
+            self.causes
+                .retain(|it| it.id.strip_prefix(EVENT) != Some(NO_VALID_NODES.0));
+        }
+    }
+
     /// What keeps every object from being worked on stands before all else.
     pub(crate) fn first(&mut self, cause: Cause, next: &str) {
         self.causes.insert(0, cause);
         next.clone_into(&mut self.next);
     }
+}
+
+/// A text in which commands have places for the name of this object, `service/NAMESPACE/NAME` or `node/NAME`, with the name in them.
+pub(crate) fn filled_in(text: &str, object: &str) -> String {
+    let (kind, key) = object.split_once('/').unwrap_or_default();
+    let (namespace, name) = key.split_once('/').unwrap_or(("NAMESPACE", key));
+    let text = text.replace("-n NAMESPACE", &format!("-n {namespace}"));
+    text.replace(&format!(" {kind} NAME"), &format!(" {kind} {name}"))
 }
 
 /// Why a Service is not for this manager, by its type or class; `None`: it is, or something has to be removed for it.
@@ -423,6 +450,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .filter(|it| !is_told(it))
             .map(|it| known.cause(it)),
     );
+    why.leave_what_is_told_better();
     why.put_in_order();
     why.causes.extend(left);
     why
@@ -435,7 +463,7 @@ const TAKEN_BY_NOW: &str = "the cloud takes the credentials that this command ha
 
 /// What to do about an address that is not in the status.
 const UNPUBLISHED: &str = "whoever owns the Service sees who takes the address out of its status, such as a GitOps tool, a restore or a script \
-    (kubectl get service NAME -o yaml --show-managed-fields), and has that leave the status alone. What somebody takes out again and again, the \
+    (kubectl -n NAMESPACE get service NAME -o yaml --show-managed-fields), and has that leave the status alone. What somebody takes out again and again, the \
     manager writes again after up to five minutes only";
 
 /// What to do about members that are down.

@@ -85,8 +85,9 @@ impl ServiceController {
         // What has a class, or asks for no load balancer, is another's, with whatever stands on it that this process did not write.
         let is_told = self.tracked(key, |tracked| tracked.is_trouble_told);
         let classes = self.classes();
+        let is_removed = |it: &Service| facts::has_finalizer(it) && classes.served(it);
         let ours = |it: &Arc<Service>| {
-            !classes.leaves_to_others(it) && (classes.is_wanted(it) || facts::has_finalizer(it) || is_told)
+            !classes.leaves_to_others(it) && (classes.is_wanted(it) || is_removed(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
         let now = self.ctx.kube.clock().now();

@@ -290,7 +290,7 @@ pub(super) async fn left_behind(
         }
         // A Service may have come before the cloud answered.
         match listed(kube.list_services()).await {
-            Ok(services) => Ok(Some(orphans::both(first, look(&services).await?))),
+            Ok(services) => Ok(Some(orphans::both(&first, look(&services).await?).0)),
             Err(_) => Ok(None),
         }
     };

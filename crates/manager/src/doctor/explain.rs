@@ -175,6 +175,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 "not applied yet: this is what would be made of the file".to_owned(),
             );
         }
+        why.fill_in();
         all.push(why);
     }
     Ok(all)

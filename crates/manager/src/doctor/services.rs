@@ -117,8 +117,8 @@ pub(super) fn of_one(service: &Service, plan: Option<&PlanReport>, known: &Known
 
 /// Which Services showed another address before, and who is reached there now.
 fn kept(asking: &[&Arc<Service>], known: &Known<'_>) -> Check {
-    let mut lines = Vec::new();
-    let mut is_taken = false;
+    let (mut lines, mut is_taken) = (Vec::new(), false);
+    let mut remedy = addresses::FOLLOWS.to_owned();
     for service in asking {
         let Some((text, taken)) = addresses::before(service, known) else {
             continue;
@@ -126,16 +126,18 @@ fn kept(asking: &[&Arc<Service>], known: &Known<'_>) -> Check {
         is_taken |= !taken.is_empty();
         let taken: String = taken.iter().map(|it| format!("; {it}")).collect();
         let shown = facts::published_addresses(service).join(", ");
-        lines.push(format!(
-            "service/{}: address {shown}: {text}{taken}",
-            ServiceKey::of(service)
-        ));
+        let object = format!("service/{}", ServiceKey::of(service));
+        remedy = match lines.is_empty() {
+            true => why::filled_in(addresses::FOLLOWS, &object),
+            false => addresses::FOLLOWS.to_owned(),
+        };
+        lines.push(format!("{object}: address {shown}: {text}{taken}"));
     }
     let seen = format!("{} of {} with another one than before", lines.len(), asking.len());
     match (lines.is_empty(), is_taken) {
         (true, _) => KEPT.ok("all"),
-        (_, false) => KEPT.note(seen, addresses::FOLLOWS).with(some_lines(lines)),
-        (_, true) => KEPT.warning(seen, addresses::FOLLOWS).with(some_lines(lines)),
+        (_, false) => KEPT.note(seen, remedy).with(some_lines(lines)),
+        (_, true) => KEPT.warning(seen, remedy).with(some_lines(lines)),
     }
 }
 

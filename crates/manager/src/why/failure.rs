@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::trouble::Trouble;
 use bowline_kube_io::SeenEvent;
@@ -145,6 +146,10 @@ impl<'a> Failure<'a> {
                 "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
                  runs the manager gives it credentials that may write in the project of this cluster"
             }
+            "quota" if self.text.contains(advice::FULL) => {
+                "whoever runs the network or subnet that the text names frees addresses, or extends it; or whoever owns the Service asks for an \
+                 address elsewhere"
+            }
             "quota" => {
                 "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
             }
@@ -165,7 +170,8 @@ impl<'a> Failure<'a> {
                  there is for the cloud's operator"
             }
             "waiting" | "pending" => {
-                "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
+                "nobody has to do anything, unless it stays for minutes: then whoever owns the project looks at the load balancer in the cloud, \
+                 and asks the cloud's support about one that never ends"
             }
             "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
             _ => "follow the text",

@@ -164,8 +164,11 @@ fn of_port_names(why: &mut Why, service: &Service, endpoints: &Endpoints) {
     }
 }
 
+/// No Node may be a member.
+pub(super) const NO_MEMBER: &str = "service.no-member";
+
 /// What leaves Nodes out that the Service, or its cloud's configuration, does not ask for.
-const SELECTOR: &str = "the selector of Nodes";
+pub(super) const SELECTOR: &str = "the selector of Nodes";
 
 /// How many Nodes may be members, and what keeps the others out.
 pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
@@ -228,7 +231,7 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
             "whoever runs the cluster adds Nodes, or lets some in".to_owned()
         };
         why.causes
-            .push(Cause::new("service.no-member", Outcome::Failed, text, remedy));
+            .push(Cause::new(NO_MEMBER, Outcome::Failed, text, remedy));
     } else {
         why.is.extend(out);
         of_health(why, &known.selected(service).unwrap_or_default(), set);

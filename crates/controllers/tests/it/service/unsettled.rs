@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test ends on a surprise")]
 
 use bowline_cloud_provider::plan::Refusal;
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::{CloudError, ErrorKind, ServiceClasses};
 use serde_json::json;
 
 use super::seconds;
@@ -241,6 +241,31 @@ async fn a_condition_of_this_name_on_a_service_of_another_controller_stays() {
     world.pass(seconds(900)).await;
     let kept = world.service("web").expect("a Service");
     assert_eq!(kept["status"]["conditions"], json!([theirs]));
+}
+
+/// The API server cleared its class with its type, so it may be anybody's that is being cleaned up.
+#[tokio::test(start_paused = true)]
+async fn a_condition_on_what_another_manager_is_cleaning_up_stays() {
+    for note in [None, Some("other")] {
+        let mut world = World::new(&["a"]);
+        world.classes = ServiceClasses::new(["ours".to_owned()], false).expect("a class");
+        world.start();
+        world.add("web", json!({ "loadBalancerClass": "other" }));
+        let theirs = json!({
+            "type": "LoadBalancerReconciled", "status": "False", "reason": "waiting", "message": "a call",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        world.edit("web", |it| {
+            it["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+            it["metadata"]["annotations"] = json!({ "bowline/load-balancer-class": note });
+            it["spec"]["type"] = json!("ClusterIP");
+            it["spec"]["loadBalancerClass"] = json!(null);
+        });
+        world.edit("web", |it| it["status"]["conditions"] = json!([theirs]));
+        world.pass(seconds(900)).await;
+        let kept = world.service("web").expect("a Service");
+        assert_eq!(kept["status"]["conditions"], json!([theirs]), "{note:?}");
+    }
 }
 
 /// Reason and message of the condition that tells of trouble.
