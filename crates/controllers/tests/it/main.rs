@@ -12,5 +12,4 @@ mod node_witnesses;
 mod route;
 mod route_table;
 mod series;
-mod service;
 mod unreadable;

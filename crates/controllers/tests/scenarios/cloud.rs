@@ -14,6 +14,7 @@ use bowline_cloud_provider::{
     SeenBy, Service, ServiceFacts, ServiceKey, ServicesView, Told, WriteOutcome, facts,
 };
 use futures::future::ready;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 /// Set by the cloud on each Service whose balancer it has made.
@@ -22,86 +23,134 @@ pub(super) const MARK: &str = "cloud.example/made";
 /// Set by the cloud on each Node, if it is told to.
 pub(super) const INSTANCE: &str = "cloud.example/machine";
 
+/// What is so of the cloud, for a scenario to change: `cloud {"busy_looks": 5}`.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Ways {
+    /// Balancers show whom they were made for.
+    marks: bool,
+    /// Another cloud that is asked beside it cannot be read.
+    other_cloud_is_down: bool,
+    /// The Service of which another cloud shows something.
+    elsewhere: Option<String>,
+    /// An error of a write is told by the next look, and the answer is data, as where the rest is brought to a good end first.
+    tells_errors_later: bool,
+    /// Says *wait* for so many looks before it settles.
+    pub(super) busy_looks: u32,
+    /// No balancer goes: each look says *wait*.
+    deletes_nothing: bool,
+    /// Wants to look again a minute after it settled, so many times.
+    later_looks: u32,
+    /// Waits before it makes a balancer until this Node is there.
+    awaited_node: Option<String>,
+    /// Seconds that one write takes, by Service name; `*` are all others, which else take none.
+    write_time: BTreeMap<String, u64>,
+    /// Milliseconds that one read takes.
+    read_time: u64,
+    /// The address that is published, if it is not the usual one.
+    address: Option<String>,
+    /// Whether the mode `Proxy` is published.
+    is_proxy: bool,
+    /// Has something of what is asked for held back although all else is settled: why, and what to do.
+    lacks: Option<(String, String)>,
+    /// Leaves a note on every plan.
+    note: Option<Remark>,
+    /// Leaves it only when nothing is left to do.
+    notes_at_the_end: bool,
+    /// Has something to refuse although the balancer is as it should be.
+    refuses_a_part: bool,
+    /// Says nothing of the status then.
+    refuses_silently: bool,
+    /// Makes no balancer without Nodes to lead to.
+    refuses_without_nodes: bool,
+    /// Only Nodes with this label are balanced over.
+    selected_label: Option<String>,
+    /// Balancers do not change with the Nodes.
+    ignores_nodes: bool,
+    /// Members stay until their Nodes are gone.
+    keeps_members: bool,
+    /// Notes on each Node which instance it is, under [`INSTANCE`].
+    annotates_nodes: bool,
+    /// Does without annotations on Services that may not be written.
+    does_without_annotations: bool,
+    /// Shows the address before anything else that comes after the creation.
+    shows_early: bool,
+    /// Sets the Nodes beside that.
+    follows_beside: bool,
+    /// Has a job under way then that never ends.
+    hangs_when_shown: bool,
+    /// Clears `spec.loadBalancerIP` before a balancer goes.
+    clears_address: bool,
+    /// Setting the nodes of a balancer takes so many steps in one wave, one after the other; none is one.
+    steps_of_a_change: usize,
+    /// Sets the nodes of a balancer again and again.
+    never_settles: bool,
+    /// All writes share one lane.
+    has_one_lane: bool,
+    /// Seconds from the start of the controller to the first run of the background work, if it is not a period.
+    first_sweep: Option<u64>,
+    /// Leaves a note on every run of the background work.
+    sweep_note: Option<Remark>,
+}
+
+/// A note.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Remark {
+    reason: String,
+    text: String,
+    /// The Service that it is about, if it is not of the plan's.
+    about: Option<String>,
+    /// Whether nobody can have raised it before a start.
+    #[serde(default)]
+    at_start: bool,
+}
+
+impl Remark {
+    fn note(&self) -> Note {
+        let mut note = Note::warning(self.reason.clone().leak(), self.text.as_str());
+        note.about.clone_from(&self.about);
+        match self.at_start {
+            true => note.even_at_start(),
+            false => note,
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct State {
+    pub(super) ways: Ways,
     /// Balancers by Service UID.
     pub(super) balancers: BTreeMap<String, Vec<String>>,
-    /// Whether balancers show whom they were made for; then the names, by UID.
-    pub(super) marks: Option<BTreeMap<String, String>>,
-    /// The Service, and its UID, of which another cloud shows something.
-    pub(super) elsewhere: Option<(String, String)>,
-    /// What another cloud answers that is asked beside it; `None`: there is none.
-    pub(super) other_cloud: Option<CloudError>,
+    /// The Service that each was made for.
+    names: BTreeMap<String, String>,
     /// Every reconcile that ended: what it was to do, how many seconds it took, and whether it failed.
-    pub(super) reconciled: Vec<(&'static str, u64, bool)>,
-    /// The Nodes that each sync was handed.
+    pub(super) reconciled: Vec<String>,
+    /// The lists of Nodes that syncs were handed, each once.
     pub(super) nodes: Vec<Arc<[Arc<Node>]>>,
     /// Every call: when, and what.
     pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
     pub(super) write_errors: VecDeque<CloudError>,
-    /// An error of a write is told by the next look, and the answer is data, as where the rest is brought to a good end first.
-    pub(super) tells_errors_later: bool,
     /// Errors for the next reads.
     pub(super) read_errors: VecDeque<CloudError>,
-    /// Says *wait* for so many looks before it settles.
-    pub(super) busy_looks: u32,
-    /// No balancer goes: each look says *wait*.
-    pub(super) deletes_nothing: bool,
-    /// Wants to look again a minute after it settled, so many times.
-    pub(super) later_looks: u32,
-    /// Waits before it makes a balancer until this Node is there.
-    pub(super) awaited_node: Option<String>,
-    /// Time that one write takes, by Service name; others take none.
-    pub(super) write_time: BTreeMap<String, Duration>,
-    /// Time that one read takes.
-    pub(super) read_time: Duration,
-    /// The address that is published, if it is not the usual one.
-    pub(super) address: Option<&'static str>,
-    /// The mode that is published.
-    pub(super) ip_mode: Option<IpMode>,
-    /// Has something of what is asked for held back although all else is settled.
-    pub(super) lacks: Option<Refusal>,
-    /// Leaves a note on every plan.
-    pub(super) note: Option<Note>,
-    /// Leaves it only when nothing is left to do.
-    pub(super) notes_at_the_end: bool,
-    /// Has something to refuse although the balancer is as it should be.
-    pub(super) refuses_a_part: bool,
-    /// Says nothing of the status then.
-    pub(super) refuses_silently: bool,
-    /// Makes no balancer without Nodes to lead to.
-    pub(super) refuses_without_nodes: bool,
-    /// Only Nodes with this label are balanced over.
-    pub(super) selected_label: Option<&'static str>,
-    /// Balancers do not change with the Nodes.
-    pub(super) ignores_nodes: bool,
-    /// Members stay until their Nodes are gone.
-    pub(super) keeps_members: bool,
-    /// Notes on each Node which instance it is, under [`INSTANCE`].
-    pub(super) annotates_nodes: bool,
-    /// Does without annotations on Services that may not be written.
-    pub(super) does_without_annotations: bool,
-    /// Shows the address before anything else that comes after the creation.
-    pub(super) shows_early: bool,
-    /// Sets the Nodes beside that.
-    pub(super) follows_beside: bool,
-    /// Has a job under way then that never ends.
-    pub(super) hangs_when_shown: bool,
-    /// Clears `spec.loadBalancerIP` before a balancer goes.
-    pub(super) clears_address: bool,
-    /// Setting the nodes of a balancer takes so many steps in one wave, one after the other; none is one.
-    pub(super) steps_of_a_change: usize,
-    /// Sets the nodes of a balancer again and again.
-    pub(super) never_settles: bool,
-    /// All writes share one lane.
-    pub(super) has_one_lane: bool,
     /// Runs of the background work.
     pub(super) sweeps: usize,
-    /// Time from the start of the controller to the first of them, if it is not a period.
-    pub(super) first_sweep: Option<Duration>,
-    /// Leaves a note on every run of the background work.
-    pub(super) sweep_note: Option<Note>,
+}
+
+impl State {
+    /// Each balancer that there is, with whom it was made for.
+    fn made(&self) -> impl Iterator<Item = MadeFor> {
+        let names = self
+            .names
+            .iter()
+            .filter(|(uid, _)| self.balancers.contains_key(*uid));
+        names.map(|(uid, name)| MadeFor {
+            key: ServiceKey::new("default", name.as_str()),
+            uid: uid.clone(),
+            balancer: name.clone(),
+        })
+    }
 }
 
 pub(super) struct Cloud {
@@ -122,24 +171,8 @@ impl Cloud {
         self.state.lock().unwrap().calls.push((at, what));
     }
 
-    /// The calls that begin with this word.
-    pub(super) fn calls(&self, verb: &str) -> Vec<(Duration, String)> {
-        self.state
-            .lock()
-            .unwrap()
-            .calls
-            .iter()
-            .filter(|(_, call)| call.starts_with(verb))
-            .cloned()
-            .collect()
-    }
-
     pub(super) fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock().unwrap());
-    }
-
-    pub(super) fn balancer(&self, uid: &str) -> Option<Vec<String>> {
-        self.state.lock().unwrap().balancers.get(uid).cloned()
     }
 }
 
@@ -249,10 +282,15 @@ impl Reconciler for Cloud {
         }
         let label = {
             let mut state = self.state.lock().unwrap();
-            state.nodes.push(Arc::clone(&facts.nodes));
-            state.selected_label
+            if !state.nodes.iter().any(|nodes| Arc::ptr_eq(nodes, &facts.nodes)) {
+                state.nodes.push(Arc::clone(&facts.nodes));
+            }
+            state.ways.selected_label.clone()
         };
-        let is_selected = |node: &&Arc<Node>| label.is_none_or(|label| node.labels.value(label).is_some());
+        let is_selected = |node: &&Arc<Node>| {
+            let label = label.as_deref();
+            label.is_none_or(|label| node.labels.value(label).is_some())
+        };
         let nodes = facts.nodes.iter().filter(is_selected);
         Ok(Intent {
             uid: meta.uid.clone().unwrap_or_default(),
@@ -284,9 +322,9 @@ impl Reconciler for Cloud {
             if last.is_some() { "poll" } else { "read" },
             intent.name
         ));
-        let time = self.state.lock().unwrap().read_time;
-        if !time.is_zero() {
-            tokio::time::sleep(time).await;
+        let time = self.state.lock().unwrap().ways.read_time;
+        if time > 0 {
+            tokio::time::sleep(Duration::from_millis(time)).await;
         }
         let mut state = self.state.lock().unwrap();
         match state.read_errors.pop_front() {
@@ -298,11 +336,12 @@ impl Reconciler for Cloud {
     fn plan(&self, intent: &Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Write> {
         let mut state = self.state.lock().unwrap();
         let name = intent.name.clone();
-        let address = state.address.unwrap_or("198.51.100.7");
-        let status = |ip_mode| LoadBalancerStatus {
+        let address = state.ways.address.as_deref().unwrap_or("198.51.100.7");
+        let ip_mode = state.ways.is_proxy.then_some(IpMode::Proxy);
+        let status = LoadBalancerStatus {
             ingress: vec![Ingress::address(address, ip_mode)],
         };
-        let (steps, has_one_lane) = (state.steps_of_a_change.max(1), state.has_one_lane);
+        let (steps, has_one_lane) = (state.ways.steps_of_a_change.max(1), state.ways.has_one_lane);
         let all = |steps| Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()));
         let one = |step| {
             let steps = match step {
@@ -321,27 +360,27 @@ impl Reconciler for Cloud {
             _ if seen.memory.own.0.is_some() => Answer::LookAgain {
                 reason: "a write failed".into(),
             },
-            (true, None) if state.awaited_node.as_ref().is_some_and(is_awaited) => Answer::Wait {
+            (true, None) if state.ways.awaited_node.as_ref().is_some_and(is_awaited) => Answer::Wait {
                 after: Duration::from_secs(2),
                 reason: "no node tells where".into(),
             },
-            (true, None) if state.refuses_without_nodes && intent.nodes.is_empty() => {
+            (true, None) if state.ways.refuses_without_nodes && intent.nodes.is_empty() => {
                 Answer::Refused(Refusal::new("there is no node to lead to"))
             }
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
-            (false, Some(_)) if state.deletes_nothing => Answer::Wait {
+            (false, Some(_)) if state.ways.deletes_nothing => Answer::Wait {
                 after: Duration::from_secs(5),
                 reason: "balancer is being deleted".into(),
             },
-            (_, Some(_)) if state.busy_looks > 0 => {
-                state.busy_looks -= 1;
+            (_, Some(_)) if state.ways.busy_looks > 0 => {
+                state.ways.busy_looks -= 1;
                 Answer::Wait {
                     after: Duration::from_secs(1),
                     reason: "balancer is being built".into(),
                 }
             }
-            (false, Some(_)) if state.clears_address && !intent.address.is_empty() => {
+            (false, Some(_)) if state.ways.clears_address && !intent.address.is_empty() => {
                 one(LoadBalancerStep::Kube(KubeWrite::SetLoadBalancerIp {
                     seen: intent.address.clone(),
                     ip: String::new(),
@@ -349,45 +388,49 @@ impl Reconciler for Cloud {
                 }))
             }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
-            (true, Some(nodes)) if state.shows_early && !intent.is_shown => {
-                let publish = LoadBalancerStep::Kube(KubeWrite::PublishStatus(status(state.ip_mode)));
-                let follows = state.follows_beside && *nodes != intent.nodes;
+            (true, Some(nodes)) if state.ways.shows_early && !intent.is_shown => {
+                let publish = LoadBalancerStep::Kube(KubeWrite::PublishStatus(status));
+                let follows = state.ways.follows_beside && *nodes != intent.nodes;
                 let nodes = intent.nodes.clone();
                 let follow = follows.then_some(LoadBalancerStep::Cloud(Write::SetNodes { name, nodes }));
                 all(std::iter::once(publish).chain(follow).collect())
             }
-            (true, Some(nodes)) if state.never_settles || !state.ignores_nodes && *nodes != intent.nodes => {
+            (true, Some(nodes))
+                if state.ways.never_settles || !state.ways.ignores_nodes && *nodes != intent.nodes =>
+            {
                 one(LoadBalancerStep::Cloud(Write::SetNodes {
                     name,
                     nodes: intent.nodes.clone(),
                 }))
             }
-            (true, Some(_)) if state.hangs_when_shown && intent.is_shown => Answer::Wait {
+            (true, Some(_)) if state.ways.hangs_when_shown && intent.is_shown => Answer::Wait {
                 after: Duration::from_secs(2),
                 reason: "a job".into(),
             },
             (true, Some(_)) if !intent.is_marked => one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(
                 vec![(MARK.into(), Some("yes".into()))],
             ))),
-            (true, Some(_)) => Answer::Settled(status(state.ip_mode)),
+            (true, Some(_)) => Answer::Settled(status),
         };
         if let Answer::Settled(status) = &answer
             && intent.is_wanted
-            && state.refuses_a_part
+            && state.ways.refuses_a_part
         {
             let refusal = Refusal::new("there is no such address").with_remedy("take it off");
             let refused = Plan::new(Answer::Refused(refusal));
-            return match state.refuses_silently {
+            return match state.ways.refuses_silently {
                 true => refused,
                 false => refused.publishing(status.clone()),
             };
         }
-        let is_settled = matches!(answer, Answer::Settled(_)) && state.later_looks > 0;
-        state.later_looks -= u32::from(is_settled);
-        let is_noted = !state.notes_at_the_end || matches!(answer, Answer::Settled(_));
-        let notes = state.note.clone().filter(|_| is_noted).into_iter().collect();
+        let is_settled = matches!(answer, Answer::Settled(_)) && state.ways.later_looks > 0;
+        state.ways.later_looks -= u32::from(is_settled);
+        let is_noted = !state.ways.notes_at_the_end || matches!(answer, Answer::Settled(_));
+        let note = state.ways.note.as_ref().filter(|_| is_noted);
+        let notes = note.map(Remark::note).into_iter().collect();
+        let lacks = state.ways.lacks.clone();
         Plan {
-            lacks: state.lacks.clone(),
+            lacks: lacks.map(|(reason, remedy)| Refusal::new(reason).with_remedy(remedy)),
             again: is_settled.then_some(Duration::from_secs(60)),
             ..Plan::new(answer).with_notes(notes)
         }
@@ -395,20 +438,18 @@ impl Reconciler for Cloud {
 
     async fn apply(&self, intent: &Intent, _: &SeenBy<Self>, step: &Write) -> Result<Learned, CloudError> {
         self.call(step.label());
-        let time = self.state.lock().unwrap().write_time.get(step.name()).copied();
-        if let Some(time) = time {
-            tokio::time::sleep(time).await;
+        let times = self.state.lock().unwrap().ways.write_time.clone();
+        if let Some(time) = times.get(step.name()).or_else(|| times.get("*")) {
+            tokio::time::sleep(Duration::from_secs(*time)).await;
         }
         let mut state = self.state.lock().unwrap();
         match state.write_errors.pop_front() {
-            Some(error) if state.tells_errors_later => return Ok(Learned::Failed(error)),
+            Some(error) if state.ways.tells_errors_later => return Ok(Learned::Failed(error)),
             Some(error) => return Err(error),
             None => {}
         }
         let now = step.nodes();
-        if let Some(marks) = &mut state.marks {
-            marks.insert(intent.uid.clone(), intent.name.clone());
-        }
+        state.names.insert(intent.uid.clone(), intent.name.clone());
         match &now {
             Some(nodes) => state.balancers.insert(intent.uid.clone(), nodes.clone()),
             None => state.balancers.remove(&intent.uid),
@@ -430,19 +471,19 @@ impl Reconciler for Cloud {
 
 impl LoadBalancer for Cloud {
     fn follows_nodes(&self) -> bool {
-        !self.state.lock().unwrap().ignores_nodes
+        !self.state.lock().unwrap().ways.ignores_nodes
     }
 
     fn drains(&self, _: &Service) -> bool {
-        !self.state.lock().unwrap().keeps_members
+        !self.state.lock().unwrap().ways.keeps_members
     }
 
     fn selects_nodes_by_label(&self, _: &Service) -> bool {
-        self.state.lock().unwrap().selected_label.is_some()
+        self.state.lock().unwrap().ways.selected_label.is_some()
     }
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
-        let is_wanted = self.state.lock().unwrap().annotates_nodes;
+        let is_wanted = self.state.lock().unwrap().ways.annotates_nodes;
         let instance = node.provider_id.as_ref().filter(|_| is_wanted);
         instance
             .map(|instance| (INSTANCE.to_owned(), instance.to_string()))
@@ -451,7 +492,7 @@ impl LoadBalancer for Cloud {
     }
 
     fn needs_annotations(&self) -> bool {
-        !self.state.lock().unwrap().does_without_annotations
+        !self.state.lock().unwrap().ways.does_without_annotations
     }
 
     fn event_component(&self) -> Option<&'static str> {
@@ -463,41 +504,34 @@ impl LoadBalancer for Cloud {
     }
 
     fn reconciled(&self, _: &ServiceKey, kind: ReconcileKind, took: Duration, has_failed: bool) {
-        let ended = (kind.as_str(), took.as_secs(), has_failed);
+        let how = if has_failed { "failed" } else { "done" };
+        let ended = format!("{} {} s {how}", kind.as_str(), took.as_secs());
         self.state.lock().unwrap().reconciled.push(ended);
     }
 
     fn left_elsewhere<'a>(&'a self, _: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
-        let elsewhere = self.state.lock().unwrap().elsewhere.clone();
-        let question = elsewhere.map(|(name, uid)| {
-            let made = MadeFor {
-                key: ServiceKey::new("default", name.as_str()),
-                uid,
-                balancer: name,
-            };
-            Question::new(ready(Ok(vec![made]))).to(Some("other"))
-        });
+        let state = self.state.lock().unwrap();
+        let is_elsewhere = |name: &str| state.ways.elsewhere.as_deref() == Some(name);
+        let made = state.made().filter(|made| is_elsewhere(&made.balancer)).next();
+        let question = made.map(|made| Question::new(ready(Ok(vec![made]))).to(Some("other")));
         question.into_iter().collect()
     }
 
     fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> Vec<Question<'a, MadeFor>> {
-        let other = self.state.lock().unwrap().other_cloud.clone();
-        let other = other.map(|error| Question::new(ready(Err(error))).to(Some("other")));
+        let is_down = self.state.lock().unwrap().ways.other_cloud_is_down;
+        let other = is_down.then(|| {
+            let error = CloudError::transient("maintenance");
+            Question::new(ready(Err(error))).to(Some("other"))
+        });
         let own = Question::new(async {
             let mut state = self.state.lock().unwrap();
-            if state.marks.is_some()
-                && let Some(error) = state.read_errors.pop_front()
-            {
-                return Err(error);
+            if !state.ways.marks {
+                return Ok(Vec::new());
             }
-            let marks = state.marks.iter().flatten();
-            let shown = marks.filter(|(uid, _)| state.balancers.contains_key(*uid));
-            let made = shown.map(|(uid, name)| MadeFor {
-                key: ServiceKey::new("default", name.as_str()),
-                uid: uid.clone(),
-                balancer: name.clone(),
-            });
-            Ok(made.collect())
+            match state.read_errors.pop_front() {
+                Some(error) => Err(error),
+                None => Ok(state.made().collect()),
+            }
         });
         other.into_iter().chain([own]).collect()
     }
@@ -524,7 +558,15 @@ impl Reconciler for Sweep {
     }
 
     fn plan(&self, (): &(), _: &Seen<(), (), Write>) -> LoadBalancerPlan<Write> {
-        let note = self.0.state.lock().unwrap().sweep_note.clone();
+        let note = self
+            .0
+            .state
+            .lock()
+            .unwrap()
+            .ways
+            .sweep_note
+            .as_ref()
+            .map(Remark::note);
         Plan::new(Answer::Settled(LoadBalancerStatus::empty())).with_notes(note.into_iter().collect())
     }
 }
@@ -539,7 +581,7 @@ impl BackgroundWork for Sweep {
     }
 
     fn first(&self) -> Duration {
-        let first = self.0.state.lock().unwrap().first_sweep;
-        first.unwrap_or_else(|| self.period())
+        let first = self.0.state.lock().unwrap().ways.first_sweep;
+        first.map_or_else(|| self.period(), Duration::from_secs)
     }
 }
