@@ -21,62 +21,24 @@ use tokio::time::timeout;
 
 use super::answers::{Answers, NOBODY};
 use super::{
-    Category, Check, Cloud, NAMED, Objects, PATIENCE, Patient, Topic, ask_each, events, listed, no_answer,
-    some_lines, some_of, timed, too_late, took,
+    Check, Cloud, NAMED, Objects, PATIENCE, Patient, Topic, ask_each, events, listed, no_answer, some_lines,
+    some_of, timed, too_late, took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
 use crate::why::node::{NO_ROUTE, NOT_ROUTED, WITHOUT_NETWORK};
 use crate::why::{of_here, remedy_of_error};
 
-pub(super) static LOGIN: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.provider",
-    "the provider can be built",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static INSTANCES: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.instances",
-    "instances are listed",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static LOAD_BALANCERS: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.load-balancers",
-    "load balancers are read",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static FITS: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.configuration",
-    "the configuration fits the cloud",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static ROUTES: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.routes",
-    "routes are read",
-    "docs/guides/troubleshoot.md#routes",
-);
-
-pub(super) static BILLED: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.billed",
-    "what is billed belongs to a Service",
-    "docs/runbooks/BowlineIPBlocksOrphaned.md",
-);
-
-pub(super) static LEFT_BEHIND: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.left-behind",
-    "no load balancer is left behind",
-    "docs/explanation/ownership.md#when-a-service-is-gone",
-);
+topics! { pub(super) Cloud:
+    LOGIN = "cloud.provider", "the provider can be built", "docs/guides/troubleshoot.md#the-cloud";
+    INSTANCES = "cloud.instances", "instances are listed", "docs/guides/troubleshoot.md#the-cloud";
+    LOAD_BALANCERS = "cloud.load-balancers", "load balancers are read", "docs/guides/troubleshoot.md#the-cloud";
+    FITS = "cloud.configuration", "the configuration fits the cloud", "docs/guides/troubleshoot.md#the-cloud";
+    ROUTES = "cloud.routes", "routes are read", "docs/guides/troubleshoot.md#routes";
+    BILLED = "cloud.billed", "what is billed belongs to a Service", "docs/runbooks/BowlineIPBlocksOrphaned.md";
+    LEFT_BEHIND = "cloud.left-behind", "no load balancer is left behind",
+        "docs/explanation/ownership.md#when-a-service-is-gone";
+}
 
 /// A listing that takes longer is a cloud in trouble. The alert of slow reads has the same.
 const SLOW: Duration = Duration::from_secs(5);

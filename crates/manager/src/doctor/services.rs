@@ -6,30 +6,16 @@ use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
-use super::{Behind, Category, Check, NAMED, Outcome, Topic, some_lines, some_of, unread};
+use super::{Behind, Check, NAMED, Outcome, some_lines, some_of, unread};
 use crate::why::addresses::{self, CHANGED};
 use crate::why::{self, Known, Unserved, Why, of_many};
 
-pub(super) static READ: Topic = Topic::new(
-    Category::Services,
-    "services.read",
-    "Services are read",
-    "docs/reference/rbac.md",
-);
-
-pub(super) static SETTLED: Topic = Topic::new(
-    Category::Services,
-    "services.addresses",
-    "Services have their addresses",
-    "docs/guides/troubleshoot.md#services",
-);
-
-pub(super) static KEPT: Topic = Topic::new(
-    Category::Services,
-    "services.addresses-kept",
-    "Services keep their addresses",
-    "docs/guides/troubleshoot.md#an-address-that-changed",
-);
+topics! { pub(super) Services:
+    READ = "services.read", "Services are read", "docs/reference/rbac.md";
+    SETTLED = "services.addresses", "Services have their addresses", "docs/guides/troubleshoot.md#services";
+    KEPT = "services.addresses-kept", "Services keep their addresses",
+        "docs/guides/troubleshoot.md#an-address-that-changed";
+}
 
 /// The checks of this category that need no cloud. Plans are made only of some Services.
 pub(super) fn checks(
