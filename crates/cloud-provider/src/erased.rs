@@ -65,17 +65,29 @@ impl DynLearned {
 #[derive(Clone)]
 pub struct DynStep {
     view: StepView,
+    concerns_others: bool,
     step: LoadBalancerStep<Arc<dyn Any + Send + Sync>>,
 }
 
 impl DynStep {
     fn new<C: bowline_plan::Step + Send + Sync + 'static>(step: LoadBalancerStep<C>) -> Self {
         let view = step.view();
+        let concerns_others = matches!(&step, LoadBalancerStep::Cloud(step) if step.concerns_others());
         let step = match step {
             LoadBalancerStep::Cloud(step) => LoadBalancerStep::Cloud(Arc::new(step) as _),
             LoadBalancerStep::Kube(write) => LoadBalancerStep::Kube(write),
         };
-        Self { view, step }
+        Self {
+            view,
+            concerns_others,
+            step,
+        }
+    }
+
+    /// Whether it changes what others may go by too; see [`bowline_plan::Step::concerns_others`].
+    #[must_use]
+    pub fn concerns_others(&self) -> bool {
+        self.concerns_others
     }
 
     /// What is to be shown of the step, and the lanes it needs.

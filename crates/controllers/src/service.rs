@@ -72,6 +72,7 @@ use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::controller::{Context, Controller};
 use crate::event_dedup::EventDedup;
@@ -173,6 +174,8 @@ pub struct ServiceController {
     /// A cause to look at some Service has come.
     news: Notify,
     left_behind: Mutex<LeftBehind>,
+    /// Until when a call that was given up may take effect on what several Services go by.
+    late_of_others: Mutex<Option<Instant>>,
     /// What the last run of each background work had to say.
     background_dedup: Mutex<BTreeMap<usize, EventDedup>>,
 }
@@ -242,6 +245,7 @@ impl ServiceController {
             tracked: Mutex::default(),
             news: Notify::new(),
             left_behind: Mutex::default(),
+            late_of_others: Mutex::default(),
             background_dedup: Mutex::default(),
             view: Arc::new(ServedServices {
                 services: Arc::clone(&services),

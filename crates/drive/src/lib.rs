@@ -142,8 +142,9 @@ pub trait Hooks<F, E>: Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// The step with this label has ended with a write that got no answer, and may take effect until then.
-    fn may_come_until(&self, _label: &str, _until: Instant) {}
+    /// The step with this label has ended with a write that got no answer, and may take effect until then. Where it
+    /// [concerns others](DynStep::concerns_others), with the time at which it began.
+    fn may_come_until(&self, _label: &str, _until: Instant, _others_since: Option<Instant>) {}
 
     /// A step waits for this lane until what is answered is dropped.
     fn waiting(&self, _lane: &Lane) -> Wait<'_> {

@@ -11,6 +11,7 @@ use bowline_transport::patience::Patience;
 use futures::future::{Either, join, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::SetOnce;
+use tokio::time::Instant;
 
 use crate::{DriveError, Hooks, Lanes};
 
@@ -114,6 +115,7 @@ async fn patiently<F: Send, E>(
     facts: &Mutex<F>,
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let patience = Patience::default();
+    let begun = Instant::now();
     let label = &step.view().label;
     let has_ended = SetOnce::new();
     let made = async {
@@ -139,7 +141,7 @@ async fn patiently<F: Send, E>(
     let (done, ()) = join(made, told).await;
     hooks.made(label, patience.gave_up());
     if let Some(until) = patience.unanswered() {
-        hooks.may_come_until(label, until);
+        hooks.may_come_until(label, until, step.concerns_others().then_some(begun));
     }
     done
 }

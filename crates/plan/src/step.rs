@@ -82,6 +82,12 @@ pub trait Step {
 
     /// The lanes that the step needs, all of them at once. Empty: it waits for nobody.
     fn lanes(&self) -> Vec<Lane>;
+
+    /// Whether it changes what others may go by too, such as an address that moves from one Service to another. Should it take effect
+    /// late, they are looked at again as well.
+    fn concerns_others(&self) -> bool {
+        false
+    }
 }
 
 /// A step erased to what a person or a scheduler needs of it.

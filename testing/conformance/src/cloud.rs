@@ -125,6 +125,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_change_that_comes_late_undoes_no_newer_one,
             a_change_that_comes_late_undoes_no_newer_one_of_a_new_process,
         }
+        late (LoadBalancers, ChosenAddresses) {
+            an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before,
+        }
         hanging (LoadBalancers) {
             a_deletion_does_not_wait_for_a_call_that_hangs,
             a_deletion_does_not_wait_for_a_read_that_hangs,

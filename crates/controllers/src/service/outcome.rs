@@ -187,6 +187,7 @@ impl ServiceController {
             (tracked.removal.rest(), tracked.unanswered.look())
         });
         self.queue.forget(&queued);
+        let late = late.into_iter().chain(self.late_of_others());
         if let Some(after) = settled.again.into_iter().chain(rest).chain(late).min() {
             self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
             self.queue.add_after(queued, after);

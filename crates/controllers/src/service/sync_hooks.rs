@@ -316,10 +316,13 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         })
     }
 
-    fn may_come_until(&self, label: &str, until: Instant) {
+    fn may_come_until(&self, label: &str, until: Instant, others_since: Option<Instant>) {
         self.controller.tracked(self.key, |tracked| {
             tracked.unanswered.gave_up(Some(label), until, self.is_removal);
         });
+        if let Some(begun) = others_since {
+            self.controller.may_come_to_others(begun, until);
+        }
     }
 
     fn waiting(&self, lane: &Lane) -> Wait<'_> {

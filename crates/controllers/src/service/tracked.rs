@@ -67,6 +67,8 @@ pub(super) struct Tracked {
     pub(super) is_planned: bool,
     /// The calls to the cloud that have no answer.
     pub(super) unanswered: Unanswered,
+    /// When the last sync that settled has ended.
+    settled_at: Option<Instant>,
     /// What was said in events.
     pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
@@ -146,6 +148,11 @@ impl Tracked {
     pub(super) fn is_impatient(&self, step: &str, in_vain: bool) -> Option<Duration> {
         let waits = self.causes.has(Causes::CHANGED.and(Causes::NODES));
         waits.then(|| self.unanswered.patience(step, in_vain))
+    }
+
+    /// Whether a sync has settled since then.
+    pub(super) fn has_settled_since(&self, then: Instant) -> bool {
+        self.settled_at >= Some(then)
     }
 
     /// A node sync waits for the next sync of this Service.
@@ -276,6 +283,7 @@ impl Tracked {
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
+        self.settled_at = Some(Instant::now());
         self.unanswered.settled();
         FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
@@ -286,6 +294,7 @@ impl Tracked {
         self.leave_node_syncs();
         self.state = State::Resting;
         self.unanswered = Unanswered::default();
+        self.settled_at = None;
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();

@@ -1,6 +1,10 @@
 //! Calls to the cloud that have no answer. What such a call does may come after what was asked for since, and undo it, or be left behind where
 //! nobody looks. So a Service is looked at until the time limit of each has passed, and keeps its finalizer if one may create something.
 //!
+//! Such a call may also do something to others: an address that has moved on goes back to where it was to lead. Which Services go by the same
+//! object, only the cloud's plan knows. So every Service is looked at again that has settled since the call began, or settles before its
+//! time limit has passed: by then it may have gone by what is undone after that.
+//!
 //! They stand in the condition of the Service from the moment on that one is silent, so the next process knows of them, however this one
 //! ends.
 
@@ -12,7 +16,8 @@ use bowline_transport::patience::shortest;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::ServiceController;
+use super::causes::Causes;
+use super::{Key, ServiceController, lock};
 use crate::trouble::{Late, Trouble};
 
 /// How long a call of the process before this one may take effect yet that is not in the condition.
@@ -163,6 +168,26 @@ impl ServiceController {
             let until = Instant::now() + left;
             self.tracked(key, |tracked| tracked.unanswered.gave_up(step, until, false));
         }
+    }
+
+    /// A call was given up that changes what other Services may go by too. It was begun no sooner than that, and may take effect until then.
+    pub(super) fn may_come_to_others(&self, begun: Instant, until: Instant) {
+        let late = &mut *lock(&self.late_of_others);
+        *late = (*late).max(Some(until));
+        let Some(after) = look_before(until) else {
+            return;
+        };
+        let mut tracked = lock(&self.tracked);
+        let settled = tracked.iter_mut().filter(|it| it.1.has_settled_since(begun));
+        for (key, tracked) in settled {
+            tracked.add_causes(Causes::VERIFY);
+            self.queue.add_after(Key::Service(ServiceKey::clone(key)), after);
+        }
+    }
+
+    /// After which time a Service that settles now is looked at again for that.
+    pub(super) fn late_of_others(&self) -> Option<Duration> {
+        look_before((*lock(&self.late_of_others))?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_cloud_kit::Fault;
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{SECOND, World, web};
+use super::world::{SECOND, World, service, web};
 
 /// How many writes of a creation are late, one in each run.
 const WRITES: u64 = 6;
@@ -114,5 +114,64 @@ pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTe
 pub(super) async fn a_change_that_comes_late_undoes_no_newer_one_of_a_new_process<C: CloudUnderTest>() {
     for end in ENDS {
         changed_while_a_change_is_under_way::<C>(Some(end)).await;
+    }
+}
+
+/// An address is asked for by `a`, and by `b` instead while a write for `a` is under way: at once or after a while. `b` may have had it
+/// before, where an address stays that is not asked for any more. Says whether there is such a write, before the address leads to `a`.
+async fn moved_on<C: CloudUnderTest>(nth: u64, was_there: bool, after: Duration) -> bool {
+    let world = World::<C>::with_nodes(2).await;
+    let address = world.sim.own_address();
+    let ask = |name: &str, node_port, address: Option<&str>| {
+        let mut asked = service(name, &[("", 80, node_port)]);
+        world.sim.choose_address(&mut asked, address);
+        world.ask(asked, Wish::Plain);
+    };
+    let choose = |name: &str, address: Option<&str>| {
+        world.edit_service(name, |it| world.sim.choose_address(it, address));
+    };
+    let leads_to = |w: &World<C>, name| w.sim.leads_to(&address) == Some(w.mark(name));
+    if was_there {
+        for (name, node_port, address) in [("a", 31_300, None), ("b", 31_301, Some(&*address))] {
+            ask(name, node_port, address);
+            world.settled(name).await;
+        }
+        choose("b", None);
+        world.rest().await;
+    }
+    let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(LATE));
+    match was_there {
+        true => choose("a", Some(&address)),
+        false => ask("a", 31_300, Some(&address)),
+    }
+    world.rest().await;
+    if world.cloud().faults().struck(fault) == 0 || leads_to(&world, "a") {
+        return false;
+    }
+    choose("a", None);
+    world.pass(after).await;
+    match was_there {
+        true => choose("b", Some(&address)),
+        false => ask("b", 31_301, Some(&address)),
+    }
+    world.until("the address leads to b", |w| leads_to(w, "b")).await;
+    world.pass(AFTER).await;
+    assert!(
+        leads_to(&world, "b"),
+        "write {nth}, {was_there}, {after:?}: {:?}",
+        world.sim.leads_to(&address)
+    );
+    true
+}
+
+pub(super) async fn an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before<
+    C: CloudUnderTest,
+>() {
+    for (was_there, after) in [(false, 0), (false, 6), (true, 0), (true, 6)] {
+        let mut nth = 1;
+        while moved_on::<C>(nth, was_there, SECOND * after).await {
+            nth += 1;
+        }
+        assert!(nth > 1 || was_there, "no call was late");
     }
 }

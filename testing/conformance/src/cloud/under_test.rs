@@ -118,6 +118,24 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
         panic!("what is {word}?")
     }
 
+    /// Puts an address of the owner's into the project, which Services may ask for. Only asked of clouds with
+    /// [`Ability::ChosenAddresses`].
+    fn own_address(&self) -> String {
+        self.own("YOUR_FLOATING_IP")
+    }
+
+    /// Has a Service ask for this address, or for none any more. Only asked of clouds with [`Ability::ChosenAddresses`].
+    fn choose_address(&self, service: &mut Value, address: Option<&str>) {
+        service["spec"]["loadBalancerIP"] = address.into();
+    }
+
+    /// The [mark](Self::mark) of the Service whose balancer this address leads to.
+    fn leads_to(&self, address: &str) -> Option<String> {
+        let mut balancers = self.balancers().into_iter();
+        let led = balancers.find(|it| it.addresses.iter().any(|its| its == address));
+        led.map(|it| it.service)
+    }
+
     /// All routes, as `destination -> instance`, whoever made them; the name of the instance, or anything else if there is
     /// none.
     fn routes(&self) -> BTreeSet<String> {
@@ -199,6 +217,8 @@ pub enum Ability {
     EmptyBalancers,
     /// A balancer that is lost is found missing by the periodic check.
     Repair,
+    /// A Service may ask for an address that the owner has, and that another Service asked for before.
+    ChosenAddresses,
     /// The cloud tells which instance is switched off.
     PowerState,
     /// An instance may get other addresses.
@@ -225,6 +245,7 @@ impl Ability {
             Self::ReadyNodesOnly => "nodes need not be ready",
             Self::EmptyBalancers => "the last nodes stay behind balancers",
             Self::Repair => "no periodic check of balancers",
+            Self::ChosenAddresses => "addresses do not move from one service to another",
             Self::PowerState => "no power state",
             Self::NewAddresses => "addresses never change",
             Self::OtherProjects => "one project only",

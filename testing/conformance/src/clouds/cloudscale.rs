@@ -9,6 +9,7 @@ use bowline_cloud_kit::project::{self, Project};
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloudscale::{Cloudscale as Provider, Options};
 use bowline_cloudscale_client::Settings;
+use bowline_cloudscale_sim::model::Target;
 use bowline_cloudscale_sim::{Access, CloudscaleSim, FloatingSpec, InterfaceSpec, OverlapMode, ServerSpec};
 use serde_json::{Value, json};
 
@@ -34,6 +35,7 @@ impl CloudUnderTest for Cloudscale {
         Ability::UnreadyNodes,
         Ability::EmptyBalancers,
         Ability::Repair,
+        Ability::ChosenAddresses,
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,
@@ -157,6 +159,21 @@ impl CloudUnderTest for Cloudscale {
             "YOUR_FLOATING_IP" => self.add_floating_ip(FloatingSpec::default()).to_string(),
             _ => panic!("what is {word}?"),
         }
+    }
+
+    fn choose_address(&self, service: &mut Value, address: Option<&str>) {
+        let wished = address.map(|it| json!([it]).to_string());
+        service["metadata"]["annotations"]["k8s.cloudscale.ch/loadbalancer-floating-ips"] = json!(wished);
+    }
+
+    fn leads_to(&self, address: &str) -> Option<String> {
+        let floating = self.floating_ips();
+        let floating = floating
+            .iter()
+            .find(|it| it.network.addr().to_string() == address)?;
+        let mut balancers = self.load_balancers().into_iter();
+        let balancer = balancers.find(|it| floating.target == Some(Target::LoadBalancer(it.uuid)))?;
+        balancer.tags.get("k8s-service-uid").cloned()
     }
 
     fn ask(&self, service: &mut Value, wish: Wish) {

@@ -95,6 +95,7 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         Ability::BalancedNodes,
         Ability::ReadyNodesOnly,
         Ability::Repair,
+        Ability::ChosenAddresses,
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,
@@ -281,6 +282,10 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         });
         let address = self.addresses().into_iter().find(|it| it.id == id);
         address.unwrap().address.to_string()
+    }
+
+    fn own_address(&self) -> String {
+        self.own("YOUR_ADDRESS")
     }
 
     fn ask(&self, service: &mut Value, wish: Wish) {

@@ -83,6 +83,7 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
         Ability::UnreadyNodes,
         Ability::EmptyBalancers,
         Ability::Repair,
+        Ability::ChosenAddresses,
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,

@@ -381,6 +381,11 @@ impl Step for CloudStep {
             }
         }
     }
+
+    /// A floating IP leads to the load balancer that asked for it last.
+    fn concerns_others(&self) -> bool {
+        matches!(self, Self::AssignFloatingIp { .. })
+    }
 }
 
 fn delete(href: &str) -> String {

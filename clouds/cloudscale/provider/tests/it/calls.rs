@@ -43,3 +43,23 @@ async fn a_node_more_costs_a_hundred_services_ten_reads_and_one_per_pool() {
     assert_eq!(writes, services);
     assert!(reads <= 10 + services, "{reads} reads");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_gone_is_asked_for_once_a_minute_however_many_services_look() {
+    let services = 5;
+    let mut world = many(services, 2);
+    let gone = world.add_node("gone");
+    assert!(world.sim.remove_server(gone));
+    let path = format!("/v1/servers/{gone}");
+    let asked = |world: &World| {
+        let calls = world.sim.journal().entries();
+        calls.iter().filter(|it| it.path == path).count()
+    };
+    for seconds in [10, 10, 40] {
+        run_all(&world, services).await;
+        assert_eq!(asked(&world), 1);
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+    run_all(&world, services).await;
+    assert_eq!(asked(&world), 2);
+}

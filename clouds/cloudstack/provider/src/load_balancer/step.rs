@@ -397,6 +397,16 @@ impl Step for CloudStep {
         };
         vec![Lane::new(format!("cloudstack/{lane}"))]
     }
+
+    /// An address that was released may be another Service's by then, and so may the rules on it. An item of an ACL list is for all who rely
+    /// on it.
+    fn concerns_others(&self) -> bool {
+        match self {
+            Self::Release { .. } => true,
+            Self::Close(old) => old.at.is_acl(),
+            _ => false,
+        }
+    }
 }
 
 #[cfg(test)]

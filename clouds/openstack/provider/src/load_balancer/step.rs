@@ -263,6 +263,17 @@ impl Step for CloudStep {
             Self::Group(change) => vec![change.lane()],
         }
     }
+
+    /// A floating IP leads to the port that asked for it last. Services that share a load balancer write its tags as a whole.
+    fn concerns_others(&self) -> bool {
+        match self {
+            Self::DeleteBalancer { .. } => true,
+            Self::Part { change, .. } => matches!(change, PartChange::UpdateBalancer { .. }),
+            Self::FloatingIp(change) => !matches!(change, FloatingIpChange::Create { .. }),
+            Self::Group(change) => change.may_undo_others(),
+            Self::CreateBalancer { .. } | Self::DeletePort { .. } => false,
+        }
+    }
 }
 
 /// The writes to what is there.

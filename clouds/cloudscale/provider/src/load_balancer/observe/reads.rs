@@ -6,8 +6,7 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, Node};
 use bowline_cloudscale_client::{
-    Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId, Server,
-    ServerId,
+    Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId, ServerId,
 };
 use futures::future::{FutureExt as _, TryFutureExt as _, join_all, try_join_all};
 use futures::try_join;
@@ -273,14 +272,7 @@ impl Reads {
             return Ok((index, Vec::new()));
         }
         // A miss in a listing is no proof, and a member is removed on this word.
-        let answers = try_join_all(unproven.iter().map(|id| self.servers.one(*id))).await?;
-        let absent = unproven
-            .iter()
-            .zip(&answers)
-            .filter(|(_, answer)| answer.is_none())
-            .map(|(id, _)| *id)
-            .collect();
-        let found: Vec<Server> = answers.into_iter().flatten().collect();
+        let (absent, found) = self.servers.prove(unproven).await?;
         let index = if found.is_empty() {
             index
         } else {

@@ -58,6 +58,14 @@ impl GroupChange {
         }
     }
 
+    /// Whether it may undo what others wrote to a port since it was read: where Neutron does not tell one version from another.
+    pub(super) fn may_undo_others(&self) -> bool {
+        match self {
+            Self::Join { port, .. } | Self::Leave { port, .. } => port.revision_number.is_none(),
+            _ => false,
+        }
+    }
+
     pub(super) fn lane(&self) -> Lane {
         match self {
             Self::Create { new } => Lane::new(format!("openstack/security-group-name/{}", new.name)),
