@@ -7,13 +7,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A network that a prediction makes up where the cloud chooses one. Nobody can have it (RFC 1122, 3.2.1.3), so it is no real one in
-/// any text; what is shown of a plan has words in its place.
-pub const MADE_UP_NETWORK: &str = "0.0.0.8/29";
-
-/// The third address of it, and its words.
-pub const MADE_UP_ADDRESS: (&str, &str) = ("0.0.0.10", "an address of the block that is bought");
-
 /// Puts an object in the place of the one with its key, or behind all others.
 pub fn put<T, K: PartialEq>(list: &mut Vec<T>, now: T, key: impl Fn(&T) -> K) {
     match list.iter_mut().find(|there| key(there) == key(&now)) {

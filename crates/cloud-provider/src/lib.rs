@@ -62,7 +62,7 @@ pub use instances::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
     InstanceQuery, InstanceResult, InstanceState, InstancesV2, PowerState, Purpose, Sought, Unmatched,
 };
-pub use kept::Kept;
+pub use kept::{Kept, lock};
 pub use kube_write::KubeWrite;
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, LoadBalancer, LoadBalancerPlan,

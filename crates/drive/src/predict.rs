@@ -1,11 +1,10 @@
 //! What would be done for a Service, without doing it.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bowline_cloud_provider::effects::{MADE_UP_ADDRESS, MADE_UP_NETWORK};
 use bowline_cloud_provider::{
-    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts,
+    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts, lock,
 };
 use bowline_plan::{AddressChange, PlanReport, Refusal, ReportedOutcome, ReportedWave, Shown, StepView};
 use futures::future::BoxFuture;
@@ -78,34 +77,13 @@ pub async fn predict_session(
     };
     // What has no address yet is under way, and what nothing is done about is as it is asked for.
     ailments.retain(|ailment| !ailment.is_of_making || is_shown && report.has_changes());
-    without_made_up(PlanReport {
+    PlanReport {
         outcome,
         ailments,
         shown,
         address_change,
         ..report
-    })
-}
-
-/// The report with words for what a prediction made up.
-fn without_made_up(mut report: PlanReport) -> PlanReport {
-    let (address, in_words) = MADE_UP_ADDRESS;
-    let steps = report.waves.iter_mut().flat_map(|wave| &mut wave.steps);
-    for step in steps {
-        let label = step.label.replace(MADE_UP_NETWORK, "<new>");
-        step.label = label.replace(address, in_words);
     }
-    let told = |all: &mut Vec<String>| {
-        let made_up = all.iter_mut().filter(|it| *it == address);
-        made_up.for_each(|it| in_words.clone_into(it));
-    };
-    if let ReportedOutcome::Settled { publishes } = &mut report.outcome {
-        told(publishes);
-    }
-    if let Some(change) = &mut report.address_change {
-        told(&mut change.to);
-    }
-    report
 }
 
 /// What would be changed in the Service's status and finalizers at the end, in words.
@@ -162,8 +140,4 @@ impl Hooks<ServiceFacts, Infallible> for Predicting {
     fn object(&self) -> String {
         lock(&self.0).object.clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -128,6 +128,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         late (LoadBalancers, ChosenAddresses) {
             an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before,
         }
+        late (LoadBalancers, ChosenAddresses, ReturnedAddresses) {
+            an_address_that_is_given_back_late_stays_with_the_service_that_has_it_by_then,
+        }
         hanging (LoadBalancers) {
             a_deletion_does_not_wait_for_a_call_that_hangs,
             a_deletion_does_not_wait_for_a_read_that_hangs,

@@ -175,3 +175,46 @@ pub(super) async fn an_address_that_moved_on_meanwhile_is_not_left_with_the_serv
         assert!(nth > 1 || was_there, "no call was late");
     }
 }
+
+/// The address that `a` has is asked for by `b` while a write that takes it from `a` is under way.
+pub(super) async fn an_address_that_is_given_back_late_stays_with_the_service_that_has_it_by_then<
+    C: CloudUnderTest,
+>() {
+    for nth in 1..=WRITES {
+        let world = World::<C>::with_nodes(2).await;
+        let other = world.sim.own_address();
+        world.ask_for("a", 31_300);
+        world.settled("a").await;
+        let address = world.addresses("a")[0].clone();
+        let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(LATE));
+        world.edit_service("a", |it| {
+            it["spec"]["type"] = "ClusterIP".into();
+            it["status"] = serde_json::json!({}); // as the API server does
+        });
+        world.rest().await;
+        if world.cloud().faults().struck(fault) == 0 {
+            break;
+        }
+        // So what hangs is given up.
+        world.edit_service("a", |it| {
+            it["spec"]["type"] = "LoadBalancer".into();
+            world.sim.choose_address(it, Some(&other));
+        });
+        world
+            .until("a has the other one", |w| {
+                w.sim.leads_to(&other) == Some(w.mark("a"))
+            })
+            .await;
+        let mut asked = service("b", &[("", 80, 31_301)]);
+        world.sim.choose_address(&mut asked, Some(&address));
+        world.ask(asked, Wish::Plain);
+        let leads_to_b = |w: &World<C>| w.sim.leads_to(&address) == Some(w.mark("b"));
+        world.until("the address leads to b", leads_to_b).await;
+        world.pass(AFTER).await;
+        assert!(
+            leads_to_b(&world),
+            "write {nth}: {:?}",
+            world.sim.leads_to(&address)
+        );
+    }
+}

@@ -1,6 +1,8 @@
 //! What can be told of a block by itself: its address, its order, whether it is where it should be.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::fmt;
+use std::net::{AddrParseError, IpAddr, Ipv4Addr};
+use std::str::FromStr;
 
 use bowline_cloud_provider::{Service, ServicesView, facts};
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus, IpBlock};
@@ -9,6 +11,51 @@ use ipnet::{IpNet, Ipv4Net};
 
 /// How large a block is bought.
 pub(crate) const SIZE: &str = "/29";
+
+/// The CIDR of a block that a prediction makes up.
+pub(crate) const PREDICTED_CIDR: &str = "<new>";
+
+/// The address of a Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// This one.
+    Known(IpAddr),
+    /// One of a block that a prediction makes up: phoenixNAP chooses it.
+    Predicted,
+}
+
+/// How one is written that nobody knows yet.
+const PREDICTED_ADDRESS: &str = "an address of the block that is bought";
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(address) => address.fmt(f),
+            Self::Predicted => f.write_str(PREDICTED_ADDRESS),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        match text {
+            PREDICTED_ADDRESS => Ok(Self::Predicted),
+            text => text.parse().map(Self::Known),
+        }
+    }
+}
+
+impl Address {
+    /// Whether it is one of the block's.
+    pub(crate) fn is_of(self, block: &IpBlock) -> bool {
+        match self {
+            Self::Known(address) => contains(block, address),
+            Self::Predicted => block.cidr == PREDICTED_CIDR,
+        }
+    }
+}
 
 /// The network of a block.
 pub(crate) fn network(block: &IpBlock) -> Option<Ipv4Net> {
@@ -19,10 +66,15 @@ pub(crate) fn network(block: &IpBlock) -> Option<Ipv4Net> {
 }
 
 /// The address that a Service gets: network address + 2. The first is the network's own, the second the gateway's.
-pub(crate) fn service_address(block: &IpBlock) -> Option<Ipv4Addr> {
+pub(crate) fn service_address(block: &IpBlock) -> Option<Address> {
+    if block.cidr == PREDICTED_CIDR {
+        return Some(Address::Predicted);
+    }
     let network = network(block)?;
     let address = Ipv4Addr::from_bits(network.network().to_bits().checked_add(2)?);
-    network.contains(&address).then_some(address)
+    network
+        .contains(&address)
+        .then_some(Address::Known(address.into()))
 }
 
 /// Whether an address is one of the block's.

@@ -1,6 +1,5 @@
 //! What a Service asks for. Pure.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
@@ -9,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::annotations::{PREFIX, annotation_table};
 use crate::config::Options;
+use crate::load_balancer::blocks::Address;
 use crate::load_balancer::claim::{self, Claim};
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::vip::VipAnnotation;
@@ -116,7 +116,7 @@ impl Intent {
 
 impl Identity {
     /// The address in the field: `None` if it is not set, an error with its text if it is no address.
-    pub(crate) fn address(&self) -> Result<Option<IpAddr>, &str> {
+    pub(crate) fn address(&self) -> Result<Option<Address>, &str> {
         if self.field.is_empty() {
             return Ok(None);
         }

@@ -1,10 +1,11 @@
 //! What a write's answer told, or will tell. Pure.
 
-use bowline_cloud_provider::effects::{MADE_UP_NETWORK, as_shown};
+use bowline_cloud_provider::effects::as_shown;
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus};
 use serde_json::json;
 
 use crate::load_balancer::apply::Learned;
+use crate::load_balancer::blocks::PREDICTED_CIDR;
 use crate::load_balancer::names::DELETE;
 use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::load_balancer::step::CloudStep;
@@ -54,7 +55,7 @@ pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
         CloudStep::CreateTagName { .. } => Learned::Name,
         CloudStep::BuyBlock { new } => {
             let id = format!("new-{}", seen.memory.made_up());
-            let filled_in = json!({"id": id, "cidr": MADE_UP_NETWORK, "status": "unassigned"});
+            let filled_in = json!({"id": id, "cidr": PREDICTED_CIDR, "status": "unassigned"});
             Learned::Blocks(as_shown(&filled_in, new, 1).into_iter().collect())
         }
         CloudStep::Attach { .. } => Learned::Attached,

@@ -1,17 +1,17 @@
 //! What the Service's status shows.
 
-use std::net::IpAddr;
-
 use bowline_cloud_provider::{Ingress, IngressPort, IpMode, LoadBalancerStatus, Service};
+
+use crate::load_balancer::blocks::Address;
 
 /// One entry for the address. If the present status has one already, it stays as it is: its ports are kube-vip's, which
 /// takes an address off and on again when they change.
-pub(crate) fn status(service: &Service, address: IpAddr) -> LoadBalancerStatus {
+pub(crate) fn status(service: &Service, address: Address) -> LoadBalancerStatus {
     let status = service.status.as_ref();
     let balancer = status.and_then(|status| status.load_balancer.as_ref());
     let mut present = balancer.iter().flat_map(|it| it.ingress.iter().flatten());
     let entry = present.find(|entry| {
-        let ip = entry.ip.as_deref().and_then(|text| text.parse::<IpAddr>().ok());
+        let ip = entry.ip.as_deref().and_then(|text| text.parse::<Address>().ok());
         ip == Some(address)
     });
     let mut ingress = Ingress::address(address.to_string(), None);

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
-    RefusalBook, Seen, ServiceKey,
+    RefusalBook, Seen, ServiceKey, lock,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
@@ -233,7 +233,7 @@ impl Sweeper {
     /// The blocks that have looked like orphans for so long that they are some.
     fn orphans(&self, intent: &Intent, blocks: &[IpBlock]) -> BTreeSet<String> {
         let now = Instant::now();
-        let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut suspects = lock(&self.suspects);
         let looks_so = |block: &&IpBlock| intent.has_orphan(block);
         *suspects = blocks
             .iter()

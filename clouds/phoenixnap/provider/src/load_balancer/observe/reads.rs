@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey};
+use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, lock};
 use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
-use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::blocks::{self, Address, Attachment};
 use crate::load_balancer::claim::PATIENCE;
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Intent, Wanted};
@@ -143,7 +143,7 @@ impl Reads {
                 self.before_purchase(wanted, network, &mut observed, own).await?;
             }
             Intent::Wanted(_) => {
-                if let Ok(Some(address)) = identity.address() {
+                if let Ok(Some(Address::Known(address))) = identity.address() {
                     let found = self.block_with(&identity.cluster, address).await?;
                     // A list that was behind may not have shown it.
                     let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
@@ -417,8 +417,4 @@ fn may_hide_a_block(listed: &Listed<IpBlock>, identity: &Identity) -> bool {
 
 fn hidden(key: &ServiceKey) -> String {
     format!("the list of IP blocks has an entry that cannot be read and may be the one of service {key}")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -73,5 +73,5 @@ fn is_ours(identity: &Identity, seen: &Seen) -> bool {
         return false;
     };
     let mut blocks = seen.blocks.iter();
-    blocks.any(|block| blocks::network(block).is_none() || blocks::contains(block, address))
+    blocks.any(|block| blocks::network(block).is_none() || address.is_of(block))
 }

@@ -1,12 +1,10 @@
 //! A Service with its block: the attachment, the address in its field, the status.
 
-use std::net::IpAddr;
-
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan};
 use bowline_phoenixnap_client::{BlockStatus, IpBlock};
 use bowline_plan::{Answer, Note, Plan, Refusal, refusal};
 
-use crate::load_balancer::blocks::{self, Attachment};
+use crate::load_balancer::blocks::{self, Address, Attachment};
 use crate::load_balancer::claim::Claim;
 use crate::load_balancer::intent::{Families, Identity, Wanted};
 use crate::load_balancer::observe::Seen;
@@ -20,7 +18,7 @@ pub(super) fn existing(
     wanted: &Wanted,
     seen: &Seen,
     block: &IpBlock,
-    field: Option<IpAddr>,
+    field: Option<Address>,
     network: &str,
 ) -> LoadBalancerPlan<CloudStep> {
     let mut notes = Vec::new();
@@ -40,7 +38,7 @@ fn with_block(
     wanted: &Wanted,
     seen: &Seen,
     block: &IpBlock,
-    field: Option<IpAddr>,
+    field: Option<Address>,
     network: &str,
     notes: &mut Vec<Note>,
 ) -> Next {
@@ -52,14 +50,14 @@ fn with_block(
         (_, None) if cidr.is_empty() && matches!(attachment, Attachment::Later(_)) => {
             return later(seen, network, format!("IP block {id} is {}", block.status), notes);
         }
-        (Some(field), _) if blocks::contains(block, field) => field,
+        (Some(field), _) if field.is_of(block) => field,
         (Some(field), _) => {
             return Answer::Refused(refusal!(
                 "spec.loadBalancerIP {field} is outside of {cidr}, the IP block {id} of service {key}";
                 "clear the field, or set it to an address of the block"
             ));
         }
-        (None, Some(third)) => third.into(),
+        (None, Some(third)) => third,
         (None, None) => {
             return Answer::Refused(Refusal::new(format!(
                 "the API gives IP block {id} of service {key} a CIDR that has no third IPv4 address: {cidr}"

@@ -1,6 +1,5 @@
 //! A Service without a block: refusals, the names of tags, the claim, the purchase, in this order.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, facts};
@@ -8,6 +7,7 @@ use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
 use bowline_plan::{Answer, Plan, Refusal, refusal};
 use jiff::Timestamp;
 
+use crate::load_balancer::blocks::Address;
 use crate::load_balancer::claim::{self, Claim};
 use crate::load_balancer::intent::{Families, Identity, Wanted, correct_network};
 use crate::load_balancer::observe::network::Shown;
@@ -21,7 +21,7 @@ use crate::messages::{NETWORK_UNKNOWN, PURCHASE_PENDING};
 const SOON: Duration = Duration::from_secs(1);
 
 /// There is an address in the field, and no block of the Service.
-pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: IpAddr) -> Refusal {
+pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: Address) -> Refusal {
     let Identity { key, cluster, .. } = &wanted.identity;
     let Some(block) = &seen.stray else {
         return Refusal::new(format!(
@@ -238,10 +238,8 @@ pub(super) fn pending_purchase<'a>(identity: &'a Identity, seen: &Seen) -> Optio
             left: claim::PATIENCE.checked_sub(age)?,
         })
     });
-    claimed
-        .into_iter()
-        .chain(asked)
-        .max_by_key(|pending| pending.left)
+    // Where both are, the next look finds the one that lasts longer.
+    asked.or(claimed)
 }
 
 impl PendingPurchase<'_> {
