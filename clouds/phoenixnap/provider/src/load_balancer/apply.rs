@@ -13,7 +13,7 @@ use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
-use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads, bought_already};
+use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads};
 use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::load_balancer::step::CloudStep;
 
@@ -156,7 +156,7 @@ impl Writer<'_> {
                 Ok(()) => {}
             }
             if self.seen.listed.elapsed() > FRESH {
-                match bought_already(self.client, &wanted.identity).await? {
+                match self.reads.bought_already(&wanted.identity).await? {
                     Bought::Blocks(found) if found.is_empty() => {}
                     Bought::Blocks(found) => {
                         bought(found.first().map(|block| block.id.as_str()));
@@ -247,7 +247,10 @@ pub(crate) async fn mark(
     block: &str,
     tags: &[BlockTag],
 ) -> Result<Learned, CloudError> {
-    match client.put_ip_block_tags(block, tags).await {
+    let is_first = reads.releases.begins(block);
+    let answer = client.put_ip_block_tags(block, tags).await;
+    reads.releases.answers(block, is_first, &answer);
+    match answer {
         Ok(()) => {
             reads.network.refuses_no_more(block);
             Ok(Learned::Marked)

@@ -11,11 +11,14 @@ use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod network;
 pub(crate) mod reads;
+pub(crate) mod releases;
 
 /// One observation.
 pub(crate) struct Observed {
     /// The Service's active blocks, in the order of [`crate::load_balancer::blocks::sort`].
     pub(crate) blocks: Vec<IpBlock>,
+    /// Those of them that this process began to give back. Where the Service wants a block they are none of its own, and only here.
+    pub(crate) going: BTreeSet<String>,
     /// When the blocks were listed.
     pub(crate) listed: Instant,
     /// The names of tags that have to be made known before a purchase; `None` if it was not asked.

@@ -16,11 +16,12 @@ use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
-use crate::load_balancer::apply::{Learned, attach};
+use crate::load_balancer::apply::{Learned, attach, mark};
 use crate::load_balancer::blocks::used_addresses;
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::MarkName;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::step::CloudStep;
 
@@ -95,6 +96,7 @@ impl Reconciler for Sweeper {
         }
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
+            going: self.going(&blocks),
             blocks,
             failed,
             used: self
@@ -143,6 +145,9 @@ impl Reconciler for Sweeper {
             CloudStep::Attach { block, network, .. } => {
                 attach(&self.client, &self.reads, block, network).await
             }
+            CloudStep::Mark { block, tags, .. } => {
+                mark(&self.client, &self.reads, MarkName::Ensured, block, tags).await
+            }
             other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
         };
         if matches!(result, Ok(Learned::Detached | Learned::Deleted)) {
@@ -167,7 +172,8 @@ impl Reconciler for Sweeper {
     fn learn(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep, learned: Learned) {
         let (CloudStep::Detach { block, .. }
         | CloudStep::Delete { block, .. }
-        | CloudStep::Attach { block, .. }) = step
+        | CloudStep::Attach { block, .. }
+        | CloudStep::Mark { block, .. }) = step
         else {
             return;
         };
@@ -188,6 +194,11 @@ impl Reconciler for Sweeper {
             CloudStep::Delete { block, .. } => observed.blocks.retain(|known| known.id != *block),
             CloudStep::Detach { block, .. } => set_status(observed, block, BlockStatus::Unassigning),
             CloudStep::Attach { block, .. } => set_status(observed, block, BlockStatus::Assigning),
+            CloudStep::Mark { block, tags, .. } => {
+                for known in observed.blocks.iter_mut().filter(|known| known.id == *block) {
+                    known.tags.clone_from(tags);
+                }
+            }
             _ => {}
         }
     }
@@ -230,11 +241,20 @@ impl Sweeper {
         Ok(lines.collect())
     }
 
+    /// The blocks without their mark that this process began to give back.
+    fn going(&self, blocks: &[IpBlock]) -> BTreeMap<String, bool> {
+        let active = blocks.iter().filter(|block| !evidence::is_marked(block));
+        let going =
+            active.filter_map(|block| Some((block.id.clone(), self.reads.releases.is_overdue(&block.id)?)));
+        going.collect()
+    }
+
     /// The blocks that have looked like orphans for so long that they are some.
     fn orphans(&self, intent: &Intent, blocks: &[IpBlock]) -> BTreeSet<String> {
         let now = Instant::now();
         let mut suspects = lock(&self.suspects);
-        let looks_so = |block: &&IpBlock| intent.has_orphan(block);
+        let looks_so =
+            |block: &&IpBlock| intent.has_orphan(block) && !self.reads.releases.has_begun(&block.id);
         *suspects = blocks
             .iter()
             .filter(looks_so)

@@ -18,6 +18,7 @@ use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Identity, Intent, Wanted};
 use crate::load_balancer::names::{self, ClusterTags};
 use crate::load_balancer::observe::network::Network;
+use crate::load_balancer::observe::releases::Releases;
 use crate::load_balancer::observe::{Memory, Observed, Purchase, Remembered};
 
 /// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
@@ -39,6 +40,8 @@ pub(crate) struct Reads {
     earlier: OnceCell<()>,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
+    /// The blocks that are being given back.
+    pub(crate) releases: Releases,
     /// The last purchase for each Service, by its name: the tags of a block have no UID, and another Service of that name takes it.
     purchases: Kept<Asker, Begun>,
 }
@@ -98,6 +101,7 @@ impl Reads {
             names: Mutex::default(),
             naming: Default::default(),
             reconciles: AtomicU64::default(),
+            releases: Releases::default(),
             purchases: Kept::default(),
             network,
             earlier: OnceCell::new(),
@@ -119,12 +123,16 @@ impl Reads {
             listed
         });
         let mut blocks = self.blocks_of(identity).await?;
+        let going = blocks.iter().filter(|block| self.releases.has_begun(&block.id));
+        let going: BTreeSet<String> = going.map(|block| block.id.clone()).collect();
+        blocks.retain(|block| matches!(intent, Intent::Absent(_)) || !going.contains(&block.id));
         blocks::sort(&mut blocks, network);
         // Whatever a list says twice is one block.
         blocks.dedup_by(|one, other| one.id == other.id);
         own.age = began.elapsed();
         let mut observed = Observed {
             blocks,
+            going,
             listed,
             missing_names: None,
             is_claim_void: self.is_void(identity),
@@ -145,9 +153,13 @@ impl Reads {
             Intent::Wanted(_) => {
                 if let Ok(Some(Address::Known(address))) = identity.address() {
                     let found = self.block_with(&identity.cluster, address).await?;
-                    // A list that was behind may not have shown it.
-                    let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
-                    observed.blocks.extend(found.clone().filter(is_ours));
+                    if let Some(block) = found.as_ref().filter(|it| self.releases.has_begun(&it.id)) {
+                        observed.going.insert(block.id.clone());
+                    } else {
+                        // A list that was behind may not have shown it.
+                        let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
+                        observed.blocks.extend(found.clone().filter(is_ours));
+                    }
                     observed.stray = found;
                 }
             }
@@ -155,7 +167,7 @@ impl Reads {
         Ok(observed)
     }
 
-    /// The Service's active blocks.
+    /// The Service's active blocks, also those that this process began to give back.
     async fn blocks_of(&self, identity: &Identity) -> Result<Vec<IpBlock>, CloudError> {
         let Identity { key, cluster, .. } = identity;
         let asker = asker(identity);
@@ -171,7 +183,8 @@ impl Reads {
                     .cloned()
                     .collect();
                 self.add_unlisted(identity, &asker, &mut ours).await?;
-                return if ours.is_empty() && may_hide_a_block(&listing.blocks, identity) {
+                let mut stays = ours.iter().filter(|block| !self.releases.has_begun(&block.id));
+                return if stays.next().is_none() && may_hide_a_block(&listing.blocks, identity) {
                     Err(CloudError::other(hidden(key)))
                 } else {
                     Ok(ours)
@@ -192,7 +205,7 @@ impl Reads {
         let unlisted = self.purchases.with(asker, |last| match &last.as_ref()?.end {
             End::Unlisted(id) => Some(Some(id.clone())),
             // What is listed was bought by then: there was none before it.
-            End::Unknown if !listed.is_empty() => Some(None),
+            End::Unknown if listed.iter().any(|block| !self.releases.has_begun(&block.id)) => Some(None),
             End::Unknown | End::Seen => None,
         });
         let Some(unlisted) = unlisted else {
@@ -207,7 +220,8 @@ impl Reads {
                 }
                 // It was marked since, and is nobody's any more.
                 Ok(_) => {}
-                // It was given back, or is as late here as in the list.
+                Err(error) if error.may_be_gone() && self.releases.has_begun(&id) => {}
+                // It was given back by somebody else, or is as late here as in the list.
                 Err(error) if error.may_be_gone() => end = End::Unknown,
                 Err(error) => return Err(error.into()),
             }
@@ -220,6 +234,22 @@ impl Reads {
         Ok(())
     }
 
+    /// Reads the blocks that a purchase may have made, right before it.
+    pub(crate) async fn bought_already(&self, identity: &Identity) -> Result<Bought, ApiError> {
+        let Identity { key, cluster, .. } = identity;
+        let mut blocks = self.client.ip_blocks(&cluster.conditions_of(key)).await?;
+        blocks
+            .entries
+            .retain(|block| cluster.is_active_for(block, key) && !self.releases.has_begun(&block.id));
+        Ok(
+            if blocks.entries.is_empty() && may_hide_a_block(&blocks, identity) {
+                Bought::Unknown(hidden(key))
+            } else {
+                Bought::Blocks(blocks.entries)
+            },
+        )
+    }
+
     /// All blocks of the cluster, active and marked.
     pub(crate) async fn blocks_of_cluster(
         &self,
@@ -227,6 +257,14 @@ impl Reads {
     ) -> Result<Listed<IpBlock>, CloudError> {
         let mut blocks = self.client.ip_blocks(&cluster.conditions()).await?;
         blocks.entries.retain(|block| cluster.owns(block));
+        for block in blocks.entries.iter().filter(|block| evidence::is_marked(block)) {
+            self.releases.is_seen(&block.id);
+            self.purchases.each(|last| {
+                if matches!(&last.end, End::Unlisted(id) if *id == block.id) {
+                    last.end = End::Seen;
+                }
+            });
+        }
         Ok(blocks)
     }
 
@@ -391,20 +429,6 @@ pub(crate) enum Bought {
     Blocks(Vec<IpBlock>),
     /// It cannot be told, and why.
     Unknown(String),
-}
-
-/// Reads the blocks that a purchase may have made, right before it.
-pub(crate) async fn bought_already(client: &Client, identity: &Identity) -> Result<Bought, ApiError> {
-    let Identity { key, cluster, .. } = identity;
-    let mut blocks = client.ip_blocks(&cluster.conditions_of(key)).await?;
-    blocks.entries.retain(|block| cluster.is_active_for(block, key));
-    Ok(
-        if blocks.entries.is_empty() && may_hide_a_block(&blocks, identity) {
-            Bought::Unknown(hidden(key))
-        } else {
-            Bought::Blocks(blocks.entries)
-        },
-    )
 }
 
 /// Whether what cannot be read of a list may be an active block of the Service. What is not found gets bought, and a Service

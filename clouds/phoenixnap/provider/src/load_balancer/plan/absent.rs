@@ -1,7 +1,5 @@
 //! The blocks go: first the address out of the Service, then the marks. The sweeper does the rest.
 
-use std::time::Duration;
-
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Pauses};
 use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::{Answer, Plan};
@@ -10,6 +8,7 @@ use crate::load_balancer::blocks;
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names::DELETE;
+use crate::load_balancer::observe::releases::MARK_AGAIN;
 use crate::load_balancer::observe::{MarkName, Seen};
 use crate::load_balancer::plan::answer::{cloud, kube, wait};
 use crate::load_balancer::plan::attach::address_write;
@@ -18,8 +17,6 @@ use crate::load_balancer::step::CloudStep;
 
 /// Between two looks at a list that is behind.
 const UNTIL_SHOWN: Pauses = Pauses::of_micros(&[500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000]);
-/// After so long the mark is taken for lost.
-const MARK_AGAIN: Duration = Duration::from_secs(60);
 
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     if seen.blocks.is_empty() {
@@ -41,7 +38,9 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
     } else {
         identity.field.clone()
     };
-    if let Some(write) = address_write(identity, field, None) {
+    // What was there before a purchase says nothing of it.
+    let is_bought = seen.blocks.iter().any(|block| !seen.going.contains(&block.id));
+    if let Some(write) = address_write(identity, field, None, is_bought) {
         return Plan::new(kube(write));
     }
     if seen.memory.own.mark == MarkName::Missing {

@@ -91,7 +91,7 @@ fn with_block(
     }
     let value = field.map_or_else(|| address.to_string(), |_| wanted.identity.field.clone());
     let vip = wanted.keeps_kube_vip_annotation.then(|| address.to_string());
-    match address_write(&wanted.identity, value, vip.as_deref()) {
+    match address_write(&wanted.identity, value, vip.as_deref(), true) {
         Some(write) => kube(write),
         // Its address was shown when that began for the first time.
         None if block.status == BlockStatus::Assigning && seen.memory.own.has_failed => wait(
@@ -102,11 +102,16 @@ fn with_block(
     }
 }
 
-/// The write that brings the field to its value and kube-vip's annotation to its own, and takes the claim away, whose block
+/// The write that brings the field to its value and kube-vip's annotation to its own, and takes the claim away, if its block
 /// is there: one write for all of it, if there is anything to write.
-pub(super) fn address_write(identity: &Identity, ip: String, vip: Option<&str>) -> Option<KubeWrite> {
+pub(super) fn address_write(
+    identity: &Identity,
+    ip: String,
+    vip: Option<&str>,
+    is_bought: bool,
+) -> Option<KubeWrite> {
     let mut annotations = identity.vip.brought_to(vip);
-    if identity.has_claim_text {
+    if identity.has_claim_text && is_bought {
         annotations.extend(Claim::withdrawn());
     }
     match (identity.field == ip, annotations.is_empty()) {

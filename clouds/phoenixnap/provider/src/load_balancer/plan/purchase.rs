@@ -43,6 +43,12 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: Address) -> R
                 "clear the field, and an address is allocated. If that cluster is gone for good and this one has its Services, put these tags on the block instead: {missing}"
             )
         }
+        _ if seen.going.contains(id) => {
+            refusal!(
+                "{of_block}, which is given back because service {key} asked for no load balancer a moment ago";
+                "clear the field, and another block is bought"
+            )
+        }
         _ if evidence::is_marked(block) && cluster.owns(block) => {
             refusal!(
                 "{of_block}, which has the tag `delete` and is given back";

@@ -25,6 +25,8 @@ pub(crate) struct Intent {
 pub(crate) struct Observed {
     pub(super) blocks: Vec<IpBlock>,
     pub(super) failed: BTreeMap<String, String>,
+    /// Blocks without their mark that this process began to give back; and whether the mark has to be sent again.
+    pub(super) going: BTreeMap<String, bool>,
     /// The blocks that nobody's Service has, beyond doubt.
     pub(super) orphans: BTreeSet<String>,
     /// Addresses that servers use in the public network, as far as it is known.
@@ -43,6 +45,12 @@ impl Intent {
         let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
         service
             .is_some_and(|service| self.classes.wants_load_balancer(service) || facts::has_finalizer(service))
+    }
+
+    /// Whether the Service whose tags a block bears sees to its release itself.
+    pub(super) fn is_seen_to(&self, block: &IpBlock) -> bool {
+        let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
+        service.is_some_and(|it| !self.classes.is_wanted(it) && facts::has_finalizer(it))
     }
 
     /// The address in a Service's field, if the Service asks for a balancer.

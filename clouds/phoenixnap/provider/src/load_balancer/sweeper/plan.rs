@@ -41,10 +41,21 @@ pub(super) fn plan(
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
         if let Some(why) = observed.failed.get(id) {
-            notes.push(match evidence::is_marked(block) {
-                true => SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")),
-                false => FALLEN_OFF.note(fallen_off(block, why)),
-            });
+            notes.push(
+                match evidence::is_marked(block) || observed.going.contains_key(id) {
+                    true => SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")),
+                    false => FALLEN_OFF.note(fallen_off(block, why)),
+                },
+            );
+            continue;
+        }
+        if let (Some(is_overdue), false) = (observed.going.get(id), evidence::is_marked(block)) {
+            let is_due = *is_overdue && !intent.is_seen_to(block);
+            steps.extend(is_due.then(|| CloudStep::Mark {
+                block: id.clone(),
+                cidr: cidr.clone(),
+                tags: evidence::marked(&block.tags),
+            }));
             continue;
         }
         if let Some(value) = evidence::unclear_mark(block) {
@@ -118,7 +129,10 @@ pub(crate) fn fate(block: &IpBlock, network: &str) -> Fate {
 /// The active blocks of each Service that the tags name.
 pub(super) fn active_by_service(observed: &Observed) -> BTreeMap<ServiceKey, Vec<&IpBlock>> {
     let mut by_service: BTreeMap<ServiceKey, Vec<&IpBlock>> = BTreeMap::new();
-    let is_active = |block: &&IpBlock| !evidence::is_marked(block) && !observed.orphans.contains(&block.id);
+    let is_active = |block: &&IpBlock| {
+        let is_going = evidence::is_marked(block) || observed.going.contains_key(&block.id);
+        !is_going && !observed.orphans.contains(&block.id)
+    };
     for block in observed.blocks.iter().filter(is_active) {
         if let Some(key) = evidence::service_of(block) {
             by_service.entry(key).or_default().push(block);
