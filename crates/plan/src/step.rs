@@ -82,6 +82,12 @@ pub trait Step {
 
     /// The lanes that the step needs, all of them at once. Empty: it waits for nobody.
     fn lanes(&self) -> Vec<Lane>;
+
+    /// Whether the step removes a part that nobody wants any more, and does nothing else: nothing leans on it, so one that fails stops
+    /// nothing else.
+    fn removes(&self) -> bool {
+        false
+    }
 }
 
 /// A step erased to what a person or a scheduler needs of it.
