@@ -153,6 +153,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             nodes_that_come_together_are_few_updates,
             a_node_whose_instance_is_gone_leaves_the_balancers,
         }
+        balanced (LoadBalancers, BalancedNodes, ServiceParts) {
+            a_part_that_is_not_deleted_keeps_nothing_else_from_following,
+        }
         balanced (LoadBalancers, BalancedNodes, UnreadyNodes) {
             what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
         }
