@@ -33,7 +33,7 @@ pub(crate) use many::{of_many, some_of};
 pub(crate) use node::without_node;
 pub use node::{Shown, of_answer, of_node};
 use remedies::of_text;
-pub(crate) use remedies::{ETCD_FULL, FULL, remedy_of_error};
+pub(crate) use remedies::{ETCD_FULL, FULL, of_api_server, remedy_of_error};
 pub(crate) use render::one_line;
 pub use render::{render_json, render_text};
 
@@ -200,6 +200,17 @@ impl Why {
         outcomes.max().unwrap_or(Outcome::Ok)
     }
 
+    /// Adds a cause.
+    pub(crate) fn add(
+        &mut self,
+        id: impl Into<Cow<'static, str>>,
+        outcome: Outcome,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.causes.push(Cause::new(id, outcome, text, remedy));
+    }
+
     /// Puts the object into commands that have places for its name.
     pub(crate) fn fill_in(&mut self) {
         let object = &self.object;
@@ -339,23 +350,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         "nothing: this manager leaves it alone".clone_into(&mut why.next);
         if known.classes.leaves_to_others(service) && addresses.is_empty() {
             let remedy = OF_ANOTHER;
-            why.causes.push(Cause::new(
-                "service.of-another-class",
-                Outcome::Warning,
-                because,
-                remedy,
-            ));
+            why.add("service.of-another-class", Outcome::Warning, because, remedy);
         }
         return why;
     }
     if let Some(unserved) = known.unserved {
         let remedy = "whoever runs the manager changes its configuration, if Services are to be served";
-        why.causes.push(Cause::new(
-            "service.unserved",
-            Outcome::Failed,
-            unserved.text(),
-            remedy,
-        ));
+        why.add("service.unserved", Outcome::Failed, unserved.text(), remedy);
         "nothing: no Service is served".clone_into(&mut why.next);
         return why;
     }
@@ -489,7 +490,6 @@ fn of_report(
     });
     why.should
         .extend(report.in_words().into_iter().map(|words| format!("  {words}")));
-    let follow = "follow the text";
     // What the manager tried was refused before this: what a prediction meets behind it follows from that, or is not so at all.
     let is_beyond = failure.is_some_and(|it| !it.is_wait()) && report.has_changes();
     match &report.outcome {
@@ -505,17 +505,17 @@ fn of_report(
                 None => {
                     let remedy = remedy.unwrap_or("whoever owns the Service changes what the text names");
                     let text = format!("not possible as it is asked for: {}", refusal.reason);
-                    why.causes
-                        .push(Cause::new("service.refused", Outcome::Failed, text, remedy));
+                    why.add("service.refused", Outcome::Failed, text, remedy);
                 }
             }
         }
         ReportedOutcome::Failed { error } if let Some(text) = known.of_here(error) => why.is.push(text),
         ReportedOutcome::Failed { error } if !is_told(error) => {
             let text = format!("no plan could be made: {error}");
-            let remedy = of_text(error).unwrap_or(Cow::Borrowed(follow));
-            why.causes
-                .push(Cause::new("service.no-plan", Outcome::Failed, text, remedy));
+            let remedy = of_text(error).unwrap_or(Cow::Borrowed(
+                "follow the text; if it names nothing, look at the cloud's own status page",
+            ));
+            why.add("service.no-plan", Outcome::Failed, text, remedy);
         }
         // What it waits for is told, and for how long.
         ReportedOutcome::Waiting { .. } if failure.is_some() => {}
@@ -531,8 +531,7 @@ fn of_report(
                 format!("the cloud is busy: {reason}"),
                 "nobody has to do anything, unless it stays",
             );
-            why.causes
-                .push(Cause::new("cloud.busy", Outcome::Warning, text, remedy));
+            why.add("cloud.busy", Outcome::Warning, text, remedy);
             "the manager looks again by itself".clone_into(&mut why.next);
         }
         ReportedOutcome::Settled { publishes }
@@ -542,12 +541,7 @@ fn of_report(
                 "the load balancer is there, and the Service does not show its address {}",
                 publishes.join(", ")
             );
-            why.causes.push(Cause::new(
-                addresses::UNPUBLISHED,
-                Outcome::Warning,
-                text,
-                UNPUBLISHED,
-            ));
+            why.add(addresses::UNPUBLISHED, Outcome::Warning, text, UNPUBLISHED);
             "a manager that leads writes the address, at once or after up to five minutes"
                 .clone_into(&mut why.next);
         }
@@ -565,8 +559,7 @@ fn of_report(
                 ),
             };
             let text = format!("the load balancer is not as the Service asks: {headline}");
-            why.causes
-                .push(Cause::new(addresses::DIFFERS, Outcome::Warning, text, remedy));
+            why.add(addresses::DIFFERS, Outcome::Warning, text, remedy);
             next.clone_into(&mut why.next);
         }
         _ => {}
@@ -590,8 +583,7 @@ fn of_report(
         } else {
             Outcome::Warning
         };
-        why.causes
-            .push(Cause::new("service.members-down", outcome, text, remedy));
+        why.add("service.members-down", outcome, text, remedy);
     }
     for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
         if is_beside(note.reason) {
@@ -604,12 +596,12 @@ fn of_report(
             continue;
         }
         let text = format!("{}: {}", note.reason, note.text);
-        why.causes.push(Cause::new(
+        why.add(
             format!("{EVENT}{}", note.reason),
             Outcome::Warning,
             text,
             known.remedy_of(note.reason),
-        ));
+        );
     }
 }
 

@@ -228,7 +228,7 @@ pub(super) async fn left_behind(
     let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
         return Some(LEFT_BEHIND.skipped("Services are not read"));
     };
-    let (mut unread, mut renamed) = (Vec::new(), Vec::new());
+    let (mut unread, mut renamed, mut unclear) = (Vec::new(), Vec::new(), 0);
     let mut look = async |services: &[Arc<Service>]| {
         let facts = OrphanFacts {
             services: orphans::services(services.to_vec()),
@@ -240,6 +240,10 @@ pub(super) async fn left_behind(
         // Where a manager does not succeed with what it gives back by itself, what is billed tells of it.
         left.retain(|(group, _)| group.iter().any(|it| it.standing == Standing::Orphan));
         let uid = facts.services.cluster_uid().or_else(|| facts.cluster.uid.clone());
+        unclear = others
+            .iter()
+            .filter(|it| it.standing == Standing::Unclear)
+            .count();
         renamed = others;
         renamed.retain(|it| orphans::is_of_this_cluster(it, services, uid.as_deref()));
         unread = unanswered;
@@ -279,11 +283,13 @@ pub(super) async fn left_behind(
         let lines = lines.chain(unasked).collect();
         return Some(LEFT_BEHIND.warning(seen, RENAMED).with(some_lines(lines)));
     }
+    let nothing = match unclear {
+        0 => format!("`orphans` finds nothing{where_not}"),
+        _ => format!("`orphans` finds nothing for certain, and says why {unclear} are unclear{where_not}"),
+    };
     match (left.is_empty(), unasked.is_empty(), unread.first()) {
-        (true, true, None) => return Some(LEFT_BEHIND.ok("`orphans` finds nothing")),
-        (true, true, Some(_)) => {
-            return Some(LEFT_BEHIND.skipped(format!("`orphans` finds nothing{where_not}")));
-        }
+        (true, true, None) => return Some(LEFT_BEHIND.ok(nothing)),
+        (true, true, Some(_)) => return Some(LEFT_BEHIND.skipped(nothing)),
         (true, false, _) => {
             let seen = format!(
                 "{} may be: its Service left the class of this manager{where_not}",

@@ -154,13 +154,15 @@ impl<'a> Failure<'a> {
                 "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
             }
             "throttled" => {
-                "see who else calls the API of the cloud with these credentials; else nobody has to do anything"
+                "look at the cloud's own status page, as for a maintenance, and who else calls its API with these credentials; else nobody has to do \
+                 anything"
             }
             "conflict" => {
                 "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
                  else changes this load balancer in the cloud"
             }
-            "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
+            "kubernetes" => OF_KUBERNETES,
+            "" if self.text.contains(" finalizer: ") => OF_KUBERNETES,
             "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
             "waiting" | "pending" if self.text.contains("whoever ") => {
                 "nobody has to do anything, unless it stays: then whoever the text names does what it says"
@@ -185,6 +187,10 @@ fn without_remedy<'a>(text: &'a str, told: Option<&Trouble>) -> &'a str {
     let without = own.and_then(|own| text.strip_suffix(own)?.strip_suffix("; "));
     without.unwrap_or(text)
 }
+
+/// What to do about a write to the Service that the API server did not take.
+const OF_KUBERNETES: &str = "whoever runs the cluster looks at the manager's role, and at webhooks and policies: what the text names leaves the manager's \
+    writes out";
 
 /// Within this time a cloud makes a load balancer, or changes it: an amphora of OpenStack is built in one to two minutes.
 const CHANGED_WITHIN: SignedDuration = SignedDuration::from_secs(150);
