@@ -512,7 +512,7 @@ impl LoadBalancer for Cloud {
     fn left_elsewhere<'a>(&'a self, _: &'a OrphanFacts) -> Vec<Question<'a, MadeFor>> {
         let state = self.state.lock().unwrap();
         let is_elsewhere = |name: &str| state.ways.elsewhere.as_deref() == Some(name);
-        let made = state.made().filter(|made| is_elsewhere(&made.balancer)).next();
+        let made = state.made().find(|made| is_elsewhere(&made.balancer));
         let question = made.map(|made| Question::new(ready(Ok(vec![made]))).to(Some("other")));
         question.into_iter().collect()
     }
