@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use bowline_cloud_provider::{InstanceAnswer, NodeName, ServiceClasses, keys};
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed, time, word};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, kube, parsed, time, word};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::fault::{failures, fault, number, object};
+use crate::fault::{failures, number, object, webhook};
 use crate::instances::{absent, present};
 use crate::world::{FINALIZER, World};
 
@@ -125,7 +125,7 @@ impl ScenarioCloud for World {
                 });
             }
             // The API server.
-            "api" => self.api.faults().inject(fault(words.rest)?),
+            "api" => self.api.faults().inject(kube::fault(words.rest, webhook)?),
             "api-recovers" => self.api.faults().clear(),
             "watches-close" => self.api.close_watches(),
             "compact" => self.api.compact(),

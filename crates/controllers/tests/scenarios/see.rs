@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_cloud_provider::{Purpose, keys};
-use bowline_kube_api::Exchange;
+use bowline_kit::scenario::kube::shown;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -374,21 +374,6 @@ fn conditions(service: &Value) -> Value {
     let all = service["status"]["conditions"].as_array().into_iter().flatten();
     let named = all.map(|it| (it["type"].as_str().unwrap().to_owned(), it.clone()));
     Value::Object(named.collect())
-}
-
-/// `VERB RESOURCE[/SUBRESOURCE] STATUS`, with `rehearsed` where nothing is to be written.
-fn shown(exchange: &Exchange) -> String {
-    let part = match exchange.subresource.as_str() {
-        "" => String::new(),
-        part => format!("/{part}"),
-    };
-    let rehearsed = if exchange.query.contains("dryRun") {
-        " rehearsed"
-    } else {
-        ""
-    };
-    let (verb, resource, status) = (&exchange.verb, &exchange.resource, exchange.status);
-    format!("{verb} {resource}{part} {status}{rehearsed}")
 }
 
 /// A field of each object of a list.
