@@ -39,6 +39,7 @@ mod expect;
 mod fault;
 mod given;
 mod instances;
+pub mod kube;
 mod path;
 mod seen;
 mod stage;

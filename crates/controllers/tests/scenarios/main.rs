@@ -1,22 +1,31 @@
-//! The scenarios of this folder: the service controller against an API server and a cloud in memory, under a stopped clock.
+//! The scenarios of this folder: the controllers against an API server and a cloud in memory, under a stopped clock.
 //!
-//! The controller runs by itself while time passes. Beside the verbs of all scenarios there are those of [`World`].
+//! Controllers run by themselves while time passes. Beside the verbs of all scenarios there are those of [`World`].
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, ServiceClasses};
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, parsed, time, word};
-use bowline_kube_api::{Effect, Fault, Status};
+use bowline_cloud_provider::{InstanceAnswer, NodeName, ServiceClasses, keys};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, kube, parsed, time, word};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::fault::{failures, number, object, webhook};
+use crate::instances::{absent, present};
 use crate::world::{FINALIZER, World};
 
 mod cloud;
+mod fault;
+mod instances;
+mod route_table;
+mod see;
 mod world;
+
+const TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
 
 fn main() -> ExitCode {
     bowline_kit::scenario::main::<World>(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios"))
@@ -36,16 +45,18 @@ impl ScenarioCloud for World {
     /// The next process.
     async fn start(&mut self) -> Result<(), Complaint> {
         self.down().await;
-        self.up();
-        Ok(())
+        self.up("")
     }
 
     async fn act(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
         let (name, rest) = word(words.rest);
         match words.verb {
             // The process.
-            "up" => self.up(),
+            "up" => self.up(words.rest)?,
+            "also" => self.also(name)?,
             "down" => self.down().await,
+            "stop-gently" => self.stop_gently().await,
+            "settings" => self.settings = merged(&self.settings, words.rest)?,
             "late" => self.answers_late = time(name)?,
             "classes" => {
                 let classes = words.rest.split(' ').map(str::to_owned);
@@ -53,18 +64,13 @@ impl ScenarioCloud for World {
             }
             "serving" => {
                 self.add_nodes(words.rest);
-                self.up();
+                self.up("")?;
                 self.add_service("web", &json!({}));
                 self.settled("web").await?;
             }
             "settled" => self.settled(name).await?,
             // Services.
             "service" => self.add_service(name, &object(rest)?),
-            "many" => {
-                for number in 0..number(rest)? {
-                    self.add_service(&format!("{name}{number}"), &json!({}));
-                }
-            }
             "patch" => {
                 let mut service = self.service(name).ok_or("no such Service")?;
                 json_patch::merge(&mut service, &object(rest)?);
@@ -82,12 +88,6 @@ impl ScenarioCloud for World {
             }
             // Nodes, and other objects.
             "nodes" => self.add_nodes(words.rest),
-            "joining" => {
-                for number in 0..number(name)? {
-                    self.add_nodes(&format!("n{number}"));
-                    sleep(time(rest)?).await;
-                }
-            }
             "node-is" => {
                 let mut node = self.node(name).ok_or("no such Node")?;
                 json_patch::merge(&mut node, &object(rest)?);
@@ -102,9 +102,7 @@ impl ScenarioCloud for World {
             // The cloud.
             "cloud" => {
                 let mut state = self.cloud.state.lock().unwrap();
-                let mut ways = json!(state.ways);
-                json_patch::merge(&mut ways, &object(words.rest)?);
-                state.ways = parsed(&ways)?;
+                state.ways = merged(&state.ways, words.rest)?;
             }
             "fail" | "fail-reads" => {
                 let (count, error) = failures(words.rest)?;
@@ -127,13 +125,16 @@ impl ScenarioCloud for World {
                 });
             }
             // The API server.
-            "api" => self.api.faults().inject(fault(words.rest)?),
+            "api" => self.api.faults().inject(kube::fault(words.rest, webhook)?),
             "api-recovers" => self.api.faults().clear(),
             "watches-close" => self.api.close_watches(),
             "compact" => self.api.compact(),
             // From here on, what was asked and told is counted anew.
             "count-anew" => {
                 self.api.journal().clear();
+                self.since = Instant::now();
+                self.instances.set(|state| state.calls.clear());
+                self.routes.lock().calls.clear();
                 self.cloud.set(|state| {
                     state.calls.clear();
                     state.reconciled.clear();
@@ -143,7 +144,8 @@ impl ScenarioCloud for World {
             // Somebody else, again and again.
             "fight" => self.fight(name, time(rest)?).await?,
             "tick" => self.tick(name, rest).await?,
-            _ => return Ok(false),
+            "for" => self.several(name, rest).await?,
+            _ => return self.act_on_nodes(words).await,
         }
         Ok(true)
     }
@@ -157,6 +159,131 @@ impl World {
                 json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": name }, "spec": spec });
             self.api.apply_json(node).unwrap();
         }
+    }
+
+    /// What happens to Nodes, to their instances and to routes.
+    async fn act_on_nodes(&mut self, words: &Words<'_>) -> Result<bool, Complaint> {
+        let (name, rest) = word(words.rest);
+        match words.verb {
+            // A Node that has just registered, and one that is initialised, with the status of its condition `Ready`.
+            "new" => self.put_node(name, rest, &json!({
+                "spec": { "taints": [{ "key": keys::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule" }] },
+                "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+            }))?,
+            "node" => {
+                let (ready, rest) = word(rest);
+                let conditions = match ready {
+                    "none" => json!([]),
+                    ready => json!([{ "type": "Ready", "status": ready }]),
+                };
+                self.put_node(name, rest, &json!({
+                    "spec": { "providerID": format!("fake://{name}") }, "status": { "conditions": conditions },
+                }))?;
+            }
+            // One with pod networks and an address.
+            "pods" => {
+                let networks: Vec<&str> = rest.split_whitespace().collect();
+                let spec = networks.first().map_or(json!({}), |first| json!({ "podCIDR": first, "podCIDRs": networks }));
+                let addresses = json!([{ "type": "InternalIP", "address": "10.1.0.1" }]);
+                self.put_node(name, "", &json!({ "spec": spec, "status": { "addresses": addresses } }))?;
+            }
+            // Two changes of `n1` one after the other.
+            "mix" => {
+                for patch in words.rest.split(" | ") {
+                    let mut node = self.node("n1").ok_or("no n1")?;
+                    json_patch::merge(&mut node, &object(patch)?);
+                    self.api.apply_json(node).unwrap();
+                    sleep(Duration::from_millis(100)).await;
+                }
+            }
+            // What another program does that sets the condition of a Node's network too, while its address changes.
+            "set-condition" => {
+                let mut node = self.node(name).ok_or("no such Node")?;
+                if node["status"]["conditions"][0]["message"] == "RouteController created a route" {
+                    let condition = &mut node["status"]["conditions"][0];
+                    (condition["reason"], condition["message"]) = (json!("CiliumIsUp"), json!("up"));
+                }
+                node["status"]["addresses"][0]["address"] = json!(rest);
+                self.api.apply_json(node).unwrap();
+            }
+            "ready" => {
+                let mut node = self.node(name).ok_or("no such Node")?;
+                node["status"]["conditions"][0]["status"] = json!(rest);
+                self.api.apply_json(node).unwrap();
+            }
+            "forget-node" => self.nodes.delete(&NodeName::new(name)),
+            // What the cloud says of the instance of a Node.
+            "instance" => {
+                let (how, why) = word(rest);
+                let answer = match how {
+                    "gone" => absent(),
+                    "foreign" => Ok(InstanceAnswer::Foreign),
+                    "fails" => Err(failures(&format!("1 {why}"))?.1),
+                    _ => present(name, &object(rest)?),
+                };
+                self.instances.set(|state| drop(state.table.insert(name.to_owned(), answer)));
+            }
+            "instances" => {
+                let outage = match name {
+                    "fail" => Some(failures(&format!("1 {rest}"))?.1),
+                    "answer" => None,
+                    other => return Err(format!("instances {other}?")),
+                };
+                self.instances.set(|state| state.outage = outage);
+            }
+            "latency" => {
+                let latency = time(name)?;
+                self.instances.set(|state| state.latency = latency);
+                self.routes.lock().latency = latency;
+            }
+            "silent" => self.instances.set(|state| state.silent = Some(name.to_owned())),
+            "proves-beside-others" => self.instances.set(|state| state.needs_witness = true),
+            // Routes.
+            "route" => {
+                let (destination, kind) = word(rest);
+                self.routes.put(name, destination, kind == "dead")?;
+            }
+            "drop-route" => self.routes.lock().routes.retain(|route| route.name != name),
+            "routes-fail" => {
+                let error = failures(&format!("1 {rest}"))?.1;
+                self.routes.lock().failing.insert(name.replace('_', " "), error);
+            }
+            "routes-work" => self.routes.lock().failing.clear(),
+            "routes-take" => {
+                let mut table = self.routes.lock();
+                table.at_once = Some(number(name)? as usize);
+                table.per_call = Some(number(rest)? as usize);
+            }
+            "addresses-count" => self.routes.lock().compares_addresses = true,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn put_node(&self, name: &str, patch: &str, what: &Value) -> Result<(), Complaint> {
+        let mut node = json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": name } });
+        json_patch::merge(&mut node, what);
+        json_patch::merge(&mut node, &object(patch)?);
+        self.api.apply_json(node).map_err(|error| format!("{error:?}"))?;
+        Ok(())
+    }
+
+    /// `for N [every TIME] VERB ...`: so many times, with `%` as the number.
+    async fn several(&mut self, times: &str, rest: &str) -> Result<(), Complaint> {
+        let (every, rest) = match rest.strip_prefix("every ") {
+            Some(rest) => (Some(time(word(rest).0)?), word(rest).1),
+            None => (None, rest),
+        };
+        for number in 0..number(times)? {
+            let text = rest.replace('%', &number.to_string());
+            let (verb, rest) = word(&text);
+            let done = Box::pin(self.act(&Words { verb, rest })).await?;
+            done.then_some(()).ok_or_else(|| format!("no verb {verb}"))?;
+            if let Some(every) = every {
+                sleep(every).await;
+            }
+        }
+        Ok(())
     }
 
     fn deleted(&self, kind: &str, name: &str) -> Result<(), Complaint> {
@@ -178,31 +305,48 @@ impl World {
         Ok(())
     }
 
-    /// Somebody takes something off `web` as soon as it is there, for so long.
+    /// Somebody undoes something as soon as it is there, ten times a second for so long.
     async fn fight(&self, what: &str, long: Duration) -> Result<(), Complaint> {
         let begun = Instant::now();
         while begun.elapsed() < long {
-            let mut service = self.service("web").unwrap();
-            let (is_there, (part, nothing)) = match what {
-                "annotations" => {
-                    let annotations = &mut service["metadata"]["annotations"];
-                    (annotations[cloud::MARK] == "yes", (annotations, json!({})))
+            let of_service = self.service("web").unwrap_or_default();
+            let of_node = self.node("n1").unwrap_or_default();
+            let patch = match what {
+                "annotations" if of_service["metadata"]["annotations"][cloud::MARK] == "yes" => {
+                    json!({ "metadata": { "annotations": null } })
                 }
-                "finalizer" => {
-                    let finalizers = &mut service["metadata"]["finalizers"];
-                    let is_there = finalizers.to_string().contains(FINALIZER);
-                    (is_there, (finalizers, json!([])))
+                "finalizer"
+                    if of_service["metadata"]["finalizers"]
+                        .to_string()
+                        .contains(FINALIZER) =>
+                {
+                    json!({ "metadata": { "finalizers": [] } })
                 }
-                "status" => {
-                    let status = &mut service["status"];
-                    let is_there = status["loadBalancer"]["ingress"].is_array();
-                    (is_there, (status, json!({})))
+                "status" if of_service["status"]["loadBalancer"]["ingress"].is_array() => {
+                    json!({ "status": { "loadBalancer": null, "conditions": null } })
                 }
+                "shutdown-taint" if of_node["spec"]["taints"].as_array().is_none_or(Vec::is_empty) => {
+                    let taint = json!({ "key": keys::TAINT_SHUTDOWN, "effect": "NoSchedule" });
+                    json!({ "spec": { "taints": [taint] } })
+                }
+                "taint"
+                    if !of_node["spec"]["taints"]
+                        .to_string()
+                        .contains(keys::TAINT_UNINITIALIZED) =>
+                {
+                    let taint = json!({ "key": keys::TAINT_UNINITIALIZED, "effect": "NoSchedule" });
+                    json!({ "spec": { "taints": [taint] } })
+                }
+                "label" if of_node["metadata"]["labels"][TYPE_BETA] != "mine" => {
+                    json!({ "metadata": { "labels": { TYPE_BETA: "mine" } } })
+                }
+                "annotations" | "finalizer" | "status" | "shutdown-taint" | "taint" | "label" => Value::Null,
                 other => return Err(format!("nobody fights about {other}")),
             };
-            if is_there {
-                *part = nothing;
-                self.put_service(service);
+            if !patch.is_null() {
+                let mut object = if of_service.is_null() { of_node } else { of_service };
+                json_patch::merge(&mut object, &patch);
+                self.api.apply_json(object).unwrap();
             }
             sleep(Duration::from_millis(100)).await;
         }
@@ -229,94 +373,9 @@ impl World {
     }
 }
 
-fn number(text: &str) -> Result<u64, Complaint> {
-    text.parse().map_err(|_| format!("{text:?} is no number"))
-}
-
-/// JSON; nothing is an object without fields.
-fn object(text: &str) -> Result<Value, Complaint> {
-    let text = if text.is_empty() { "{}" } else { text };
-    serde_json::from_str(text).map_err(|error| format!("{text}: {error}"))
-}
-
-/// `N KIND TEXT`, where the kind may be `throttled=60`.
-fn failures(rest: &str) -> Result<(usize, CloudError), Complaint> {
-    let (count, rest) = word(rest);
-    let (kind, text) = word(rest);
-    let (kind, delay) = kind.split_once('=').unwrap_or((kind, "0"));
-    let after = Duration::from_secs(number(delay)?);
-    let kind = match kind {
-        "not-supported" => ErrorKind::NotSupported,
-        "elsewhere" => ErrorKind::ImplementedElsewhere,
-        "throttled" => ErrorKind::Throttled { after },
-        "conflict" => ErrorKind::Conflict,
-        "unauthenticated" => ErrorKind::Unauthenticated,
-        "denied" => ErrorKind::Denied,
-        "invalid" => ErrorKind::Invalid,
-        "exhausted" => ErrorKind::Exhausted,
-        "transient" => ErrorKind::Transient,
-        "other" => ErrorKind::Other,
-        other => return Err(format!("{other:?} is no kind of error")),
-    };
-    Ok((number(count)? as usize, CloudError::new(kind, text)))
-}
-
-/// `[VERB] RESOURCE[/SUBRESOURCE] [after N] [times N] HOW`; of the object itself it is `RESOURCE/`.
-fn fault(rest: &str) -> Result<Fault, Complaint> {
-    let (what, mut how) = word(rest);
-    let (verb, resource) = what.split_once(':').unwrap_or(("", what));
-    let (mut after, mut times) = (None, None);
-    loop {
-        let (name, more) = word(how);
-        let place = match name {
-            "after" => &mut after,
-            "times" => &mut times,
-            _ => break,
-        };
-        let (number, left) = word(more);
-        *place = Some(number.parse::<u32>().map_err(|_| "how often?".to_owned())?);
-        how = left;
-    }
-    let mut fault = Fault::new(effect(how)?);
-    if !verb.is_empty() {
-        fault = fault.verb(verb);
-    }
-    fault = match resource.split_once('/') {
-        Some((resource, part)) => fault.resource(resource).subresource(part),
-        None => fault.resource(resource),
-    };
-    fault = after.map_or(fault.clone(), |after| fault.after(after));
-    Ok(times.map_or(fault.clone(), |times| fault.times(times)))
-}
-
-fn effect(how: &str) -> Result<Effect, Complaint> {
-    let (name, rest) = word(how);
-    let (code, text) = word(rest);
-    let code = || code.parse().map_err(|_| format!("{code:?} is no status"));
-    Ok(match name {
-        "status" => {
-            let (reason, message) = word(text);
-            Effect::Answer(Status::new(code()?, reason, message))
-        }
-        "busy" => {
-            let seconds = rest.parse().map_err(|_| "how many seconds?".to_owned())?;
-            Effect::Answer(Status::too_many_requests(seconds))
-        }
-        "unavailable" => Effect::Answer(Status::unavailable(rest)),
-        "text" => Effect::Text(code()?, text.to_owned().leak()),
-        "silence" => Effect::Silence,
-        "drop-after" => Effect::DropAfter,
-        "delay" => Effect::Delay(time(rest)?),
-        // What a webhook does.
-        "strips-finalizers" => Effect::Rewrite(|service| service["metadata"]["finalizers"] = json!([])),
-        "keeps-finalizers" => {
-            Effect::Rewrite(|service| service["metadata"]["finalizers"] = json!([FINALIZER]))
-        }
-        "denies-the-note" => Effect::Deny(|service| {
-            let annotations = &service["metadata"]["annotations"];
-            annotations.get("bowline/load-balancer-class").is_some()
-        }),
-        "denies-addresses" => Effect::Deny(|service| service["status"]["loadBalancer"]["ingress"].is_array()),
-        other => return Err(format!("nobody does {other:?}")),
-    })
+/// Something with another value in the places that a merge patch names.
+fn merged<T: Serialize + DeserializeOwned>(what: &T, patch: &str) -> Result<T, Complaint> {
+    let mut value = json!(what);
+    json_patch::merge(&mut value, &object(patch)?);
+    parsed(&value)
 }

@@ -1,4 +1,4 @@
-//! An API server, a cloud and the service controller in one scenario, under a stopped clock.
+//! An API server, a cloud and controllers in one scenario, under a stopped clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,33 +6,91 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{ClusterFacts, ServiceClasses};
 use bowline_controllers::metrics::ControllerMetrics;
+use bowline_controllers::node::{self, NodeController, NodeSettings};
+use bowline_controllers::node_ipam::ranges::{RangeFlags, Ranges};
+use bowline_controllers::node_ipam::{self, NodeIpamController};
+use bowline_controllers::node_lifecycle::{self, NodeLifecycleController, NodeLifecycleSettings};
 use bowline_controllers::queue::Heartbeat;
-use bowline_controllers::service::{COMPONENT, NAME, ServiceController, ServiceProvider};
-use bowline_controllers::{Context, Controller};
-use bowline_kube_api::{Exchange, KubeApi};
+use bowline_controllers::route::{self, RouteController, RouteSettings, RouteTiming};
+use bowline_controllers::service::{self, ServiceController, ServiceProvider};
+use bowline_controllers::{Context, Controller, tell_of_unreadable};
+use bowline_kit::scenario::Complaint;
+use bowline_kube_api::KubeApi;
 use bowline_kube_io::{
     Body, EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use super::cloud::{Cloud, Sweep};
+use super::instances::TestInstances;
+use super::route_table::RouteTable;
 
 pub(super) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
 pub(super) struct World {
     pub(super) api: KubeApi,
     pub(super) cloud: Arc<Cloud>,
-    metrics: ControllerMetrics,
+    pub(super) metrics: ControllerMetrics,
     /// How long answers to patches of Services are on their way: watches show the change sooner.
     pub(super) answers_late: Duration,
     /// Which Services the controller serves.
     pub(super) classes: ServiceClasses,
     /// The UIDs of the Services that were added last, by name.
     pub(super) uids: BTreeMap<String, String>,
-    heartbeat: Option<Arc<Heartbeat>>,
+    pub(super) instances: TestInstances,
+    pub(super) routes: RouteTable,
+    pub(super) settings: Settings,
+    /// Since when all is counted.
+    pub(super) since: Instant,
+    /// What the process knows.
+    pub(super) nodes: Arc<NodeCache>,
+    pub(super) heartbeats: Vec<Arc<Heartbeat>>,
+    process: Option<Process>,
+    /// What stops each controller.
+    stops: Vec<Box<dyn Fn()>>,
     tasks: JoinSet<()>,
+}
+
+/// What an operator sets: `settings {"share": 0.5}`. Times are in seconds.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    /// `--node-status-update-frequency`
+    refresh: u64,
+    /// Nodes that are there already have to speak for the credentials.
+    witnesses: bool,
+    /// Further labels follow the cloud.
+    labels_follow: bool,
+    /// `--node-deletion-confirmation`
+    confirmation: u64,
+    /// `--node-deletion-share`
+    share: f64,
+    /// Routes by the feature gate, instead of each ten seconds.
+    watch_based: bool,
+    /// `--cluster-cidr`
+    cidr: String,
+    /// `--node-cidr-mask-size-ipv4`
+    mask: i64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let (node, lifecycle) = (NodeSettings::default(), NodeLifecycleSettings::default());
+        Self {
+            refresh: node.node_status_update_frequency.as_secs(),
+            witnesses: node.needs_witnesses,
+            labels_follow: node.keeps_additional_labels,
+            confirmation: lifecycle.node_deletion_confirmation.as_secs(),
+            share: lifecycle.node_deletion_share,
+            watch_based: false,
+            cidr: "10.200.0.0/16,fd00::/48".to_owned(),
+            mask: 0,
+        }
+    }
 }
 
 impl World {
@@ -46,13 +104,20 @@ impl World {
             answers_late: Duration::ZERO,
             classes: ServiceClasses::default(),
             uids: BTreeMap::new(),
-            heartbeat: None,
+            instances: TestInstances::default(),
+            routes: RouteTable::default(),
+            settings: Settings::default(),
+            since: Instant::now(),
+            nodes: Arc::new(NodeCache::new()),
+            heartbeats: Vec::new(),
+            process: None,
+            stops: Vec::new(),
             tasks: JoinSet::new(),
         }
     }
 
-    /// Starts the controller as a new process would.
-    pub(super) fn up(&mut self) {
+    /// Starts controllers as a new process would.
+    pub(super) fn up(&mut self, names: &str) -> Result<(), Complaint> {
         let clock = Arc::new(TokioClock::starting_at(self.api.now()));
         let (api, late) = (self.api.service(), self.answers_late);
         let server = tower::service_fn(move |request: http::Request<Body>| {
@@ -67,47 +132,132 @@ impl World {
                 answer
             }
         });
-        let kube = Kube::with_service(
-            server,
-            KubeOptions {
-                clock,
-                ..KubeOptions::new("test/1")
-            },
-        );
+        let options = KubeOptions {
+            clock,
+            max_in_flight: 10, // as over sockets
+            ..KubeOptions::new("test/1")
+        };
+        let kube = Kube::with_service(server, options);
         let (services, nodes) = (Arc::new(ServiceCache::new()), Arc::new(NodeCache::new()));
         let (events, writer) = EventSink::channel(kube.clone(), "test");
-        let cluster = Arc::new(ClusterFacts {
-            name: "kubernetes".into(),
-            uid: None,
-            server_version: None,
-            holder: "test".into(),
-        });
-        let recorder = events.recorder(COMPONENT);
-        let ctx = Context::new(
-            NAME,
-            kube.clone(),
-            Arc::clone(&nodes),
-            cluster,
-            recorder,
-            self.metrics.clone(),
-            1,
-        );
-        let provider = ServiceProvider {
-            load_balancer: Arc::<Cloud>::clone(&self.cloud),
-            background: vec![Arc::new(Sweep(Arc::clone(&self.cloud)))],
+        let process = Process {
             kube: kube.clone(),
-            classes: self.classes.clone(),
+            services: Arc::clone(&services),
+            nodes: Arc::clone(&nodes),
+            events,
         };
-        let controller = ServiceController::new(ctx, Arc::clone(&services), provider);
+        self.nodes = Arc::clone(&nodes);
+        self.heartbeats.clear();
+        self.stops.clear();
+        let names = if names.is_empty() { "service" } else { names };
+        self.process = Some(process);
+        for name in names.split(' ') {
+            self.also(name)?;
+        }
         self.tasks.spawn(watch_services(kube.clone(), services));
         self.tasks.spawn(watch_nodes(kube, nodes));
         self.tasks.spawn(writer.run());
-        self.heartbeat = Some(Arc::clone(controller.heartbeat()));
-        self.tasks.spawn(controller.run());
+        Ok(())
+    }
+
+    /// Starts another controller in the same process.
+    pub(super) fn also(&mut self, name: &str) -> Result<(), Complaint> {
+        let process = self.process.as_ref().ok_or("nothing is up")?.clone();
+        let set = &self.settings;
+        let context = |name, component| process.context(name, component, &self.metrics);
+        match name {
+            "service" => {
+                let provider = ServiceProvider {
+                    load_balancer: Arc::<Cloud>::clone(&self.cloud),
+                    background: vec![Arc::new(Sweep(Arc::clone(&self.cloud)))],
+                    kube: process.kube.clone(),
+                    classes: self.classes.clone(),
+                };
+                let ctx = context(service::NAME, service::COMPONENT);
+                self.run(ServiceController::new(
+                    ctx,
+                    Arc::clone(&process.services),
+                    provider,
+                ));
+            }
+            "node" => {
+                let settings = NodeSettings {
+                    node_status_update_frequency: Duration::from_secs(set.refresh),
+                    needs_witnesses: set.witnesses,
+                    keeps_additional_labels: set.labels_follow,
+                    ..NodeSettings::default()
+                };
+                let ctx = context(node::NAME, node::NAME);
+                self.run(NodeController::new(
+                    ctx,
+                    Arc::new(self.instances.clone()),
+                    settings,
+                ));
+            }
+            "lifecycle" => {
+                let settings = NodeLifecycleSettings {
+                    node_deletion_confirmation: Duration::from_secs(set.confirmation),
+                    node_deletion_share: set.share,
+                    ..NodeLifecycleSettings::default()
+                };
+                let ctx = context(node_lifecycle::NAME, node_lifecycle::NAME);
+                let instances = Arc::new(self.instances.clone());
+                self.run(NodeLifecycleController::new(ctx, instances, &settings));
+            }
+            "route" => {
+                let timing = match set.watch_based {
+                    true => RouteTiming::WatchBased,
+                    false => RouteTiming::Periodic(Duration::from_secs(10)),
+                };
+                let settings = RouteSettings::new(true, &set.cidr, timing);
+                let ctx = context(route::NAME, route::COMPONENT);
+                self.run(RouteController::new(
+                    ctx,
+                    Arc::new(self.routes.clone()),
+                    &settings,
+                ));
+            }
+            "ipam" => {
+                let ranges = Ranges::new(&RangeFlags {
+                    cluster_cidr: &set.cidr,
+                    mask_ipv4: set.mask,
+                    service_range: "10.200.0.0/24",
+                    allocator: "RangeAllocator",
+                    ..RangeFlags::default()
+                });
+                let ctx = context(node_ipam::NAME, node_ipam::COMPONENT);
+                self.run(NodeIpamController::new(
+                    ctx,
+                    &ranges.map_err(|errors| format!("{errors:?}"))?,
+                ));
+            }
+            "unreadable" => {
+                let (nodes, services) = (Arc::clone(&process.nodes), Arc::clone(&process.services));
+                let telling = tell_of_unreadable(nodes, services, process.events.recorder("test"));
+                self.tasks.spawn(telling);
+            }
+            "nothing" => {}
+            other => return Err(format!("no controller {other}")),
+        }
+        Ok(())
+    }
+
+    fn run<T: Controller>(&mut self, controller: Arc<T>) {
+        self.heartbeats.push(Arc::clone(controller.heartbeat()));
+        self.tasks.spawn(Arc::clone(&controller).run());
+        self.stops.push(Box::new(move || controller.stop()));
+    }
+
+    /// Tells the controllers to stop, and waits until one has.
+    pub(super) async fn stop_gently(&mut self) {
+        self.stops.iter().for_each(|stop| stop());
+        self.tasks.join_next().await.unwrap().unwrap();
     }
 
     /// Ends the process in the middle of whatever it does.
     pub(super) async fn down(&mut self) {
+        self.process = None;
+        self.stops.clear();
         self.tasks.shutdown().await;
     }
 
@@ -154,170 +304,34 @@ impl World {
         service["metadata"]["finalizers"] = json!([]);
         self.put_service(service);
     }
-
-    /// What a scenario can see.
-    pub(super) fn see(&self, name: &str) -> Value {
-        let cloud = || self.cloud.state.lock().unwrap();
-        match name {
-            "uid" => json!(self.uids),
-            "balancers" => json!(
-                cloud()
-                    .balancers
-                    .iter()
-                    .map(|(uid, nodes)| (uid, nodes.join(" ")))
-                    .collect::<BTreeMap<_, _>>()
-            ),
-            "balancer" => {
-                let cloud = cloud();
-                let of = |uid| cloud.balancers.get(uid).map(|nodes| nodes.join(" "));
-                json!(
-                    self.uids
-                        .iter()
-                        .map(|(name, uid)| (name, of(uid)))
-                        .collect::<BTreeMap<_, _>>()
-                )
-            }
-            "asked" => json!(cloud().calls.iter().map(|(_, call)| call).collect::<Vec<_>>()),
-            "at" => {
-                let mut seconds = BTreeMap::<&str, Vec<u64>>::new();
-                let cloud = cloud();
-                for (at, call) in &cloud.calls {
-                    let verb = call.split([' ', '(']).next().unwrap_or_default();
-                    seconds.entry(verb).or_default().push(at.as_secs());
-                }
-                json!(seconds)
-            }
-            "members" => json!(cloud().balancers.values().map(Vec::len).collect::<Vec<_>>()),
-            "reconciled" => json!(cloud().reconciled),
-            "node_lists" => json!(cloud().nodes.len()),
-            "sweeps" => json!(cloud().sweeps),
-            "busy_looks" => json!(cloud().ways.busy_looks),
-            "service" => self.by_name("Service", Value::clone),
-            "node" => self.by_name("Node", Value::clone),
-            "address" => self.by_name("Service", |it| {
-                it["status"]["loadBalancer"]["ingress"][0]["ip"].clone()
-            }),
-            "addressed" => {
-                let addresses = self.see("address");
-                let some = addresses
-                    .as_object()
-                    .into_iter()
-                    .flatten()
-                    .filter(|(_, it)| !it.is_null());
-                json!(some.map(|(name, _)| name).collect::<Vec<_>>())
-            }
-            "annotations" => self.by_name("Service", |it| it["metadata"]["annotations"].clone()),
-            "conditions" => self.by_name("Service", conditions),
-            "finalizer" => self.by_name("Service", |it| {
-                json!(it["metadata"]["finalizers"].to_string().contains(FINALIZER))
-            }),
-            "events" => self.events(|mine| json!(mine)),
-            "reasons" => self.events(|mine| {
-                let reasons = mine.iter().map(|event| event["reason"].as_str().unwrap());
-                json!(reasons.collect::<Vec<_>>().join(" "))
-            }),
-            "told" => {
-                let mut told = BTreeMap::<String, u64>::new();
-                for event in self.api.objects("Event") {
-                    let reason = event["reason"].as_str().unwrap().to_owned();
-                    *told.entry(reason).or_default() += event["count"].as_u64().unwrap();
-                }
-                json!(told)
-            }
-            "requests" => json!(self.api.journal().all().iter().map(shown).collect::<Vec<_>>()),
-            "written" => json!(self.api.journal().writes().iter().map(shown).collect::<Vec<_>>()),
-            "stalled" => {
-                let stalled = self.heartbeat.as_ref().and_then(|it| it.check().err());
-                json!(stalled.map(|stalled| stalled.name))
-            }
-            "series" => json!(self.series()),
-            "unsettled" => json!(self.unsettled()),
-            _ => Value::Null,
-        }
-    }
-
-    fn by_name(&self, kind: &str, part: impl Fn(&Value) -> Value) -> Value {
-        let objects = self.api.objects(kind);
-        let named = objects
-            .iter()
-            .map(|it| (it["metadata"]["name"].as_str().unwrap().to_owned(), part(it)));
-        Value::Object(named.collect())
-    }
-
-    /// The events on each object, in order.
-    fn events(&self, part: impl Fn(&[Value]) -> Value) -> Value {
-        let mut events = self.api.objects("Event");
-        let version = |it: &Value| {
-            it["metadata"]["resourceVersion"]
-                .as_str()
-                .unwrap()
-                .parse::<u64>()
-                .unwrap()
-        };
-        events.sort_by_key(version);
-        let mut of = BTreeMap::<String, Vec<Value>>::new();
-        for event in events {
-            let name = event["involvedObject"]["name"].as_str().unwrap().to_owned();
-            of.entry(name).or_default().push(event);
-        }
-        let parts = of.iter().map(|(name, mine)| (name.clone(), part(mine)));
-        Value::Object(parts.collect())
-    }
-
-    /// The lines of the series, with round brackets around their labels.
-    fn series(&self) -> Vec<String> {
-        let mut registry = prometheus_client::registry::Registry::default();
-        self.metrics.register(&mut registry);
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        let round = |line: &str| line.replace('{', "(").replace('}', ")");
-        text.lines()
-            .filter(|line| !line.starts_with('#'))
-            .map(round)
-            .collect()
-    }
-
-    /// `REASON COUNT AGE` of the Services that are shown as not settled, with the age of the oldest in whole seconds.
-    fn unsettled(&self) -> Vec<String> {
-        let series = self.series();
-        let values = |name: &str| -> Vec<(String, u64)> {
-            let start = format!("{name}(reason=\"");
-            let lines = series.iter().filter_map(|line| line.strip_prefix(&start));
-            let values = lines.map(|line| {
-                let (reason, value) = line.split_once("\") ").unwrap();
-                (reason.to_owned(), value.parse::<f64>().unwrap() as u64)
-            });
-            values.collect()
-        };
-        let oldest = values("load_balancers_unsettled_oldest_seconds");
-        let counts = values("load_balancers_unsettled").into_iter().zip(oldest);
-        let some = counts.filter(|((_, count), (_, oldest))| (*count, *oldest) != (0, 0));
-        some.map(|((reason, count), (of, oldest))| {
-            assert_eq!(reason, of);
-            format!("{reason} {count} {oldest}")
-        })
-        .collect()
-    }
 }
 
-/// The conditions of a Service by type.
-fn conditions(service: &Value) -> Value {
-    let all = service["status"]["conditions"].as_array().into_iter().flatten();
-    let named = all.map(|it| (it["type"].as_str().unwrap().to_owned(), it.clone()));
-    Value::Object(named.collect())
+/// What the controllers of a process share.
+#[derive(Clone)]
+struct Process {
+    kube: Kube,
+    services: Arc<ServiceCache>,
+    nodes: Arc<NodeCache>,
+    events: EventSink,
 }
 
-/// `VERB RESOURCE[/SUBRESOURCE] STATUS`, with `rehearsed` where nothing is to be written.
-fn shown(exchange: &Exchange) -> String {
-    let part = match exchange.subresource.as_str() {
-        "" => String::new(),
-        part => format!("/{part}"),
-    };
-    let rehearsed = if exchange.query.contains("dryRun") {
-        " rehearsed"
-    } else {
-        ""
-    };
-    let (verb, resource, status) = (&exchange.verb, &exchange.resource, exchange.status);
-    format!("{verb} {resource}{part} {status}{rehearsed}")
+impl Process {
+    fn context(&self, name: &'static str, component: &'static str, metrics: &ControllerMetrics) -> Context {
+        let cluster = Arc::new(ClusterFacts {
+            name: "nimbus".into(),
+            uid: None,
+            server_version: None,
+            holder: "test".into(),
+        });
+        let (kube, nodes) = (self.kube.clone(), Arc::clone(&self.nodes));
+        Context::new(
+            name,
+            kube,
+            nodes,
+            cluster,
+            self.events.recorder(component),
+            metrics.clone(),
+            1,
+        )
+    }
 }

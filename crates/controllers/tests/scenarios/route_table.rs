@@ -1,7 +1,5 @@
 //! A cloud's route table that fails on demand and keeps record of its calls.
 
-#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,123 +10,83 @@ use tokio::time::Instant;
 
 /// The route table. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct RouteTable(Arc<Mutex<State>>);
+pub(super) struct RouteTable(Arc<Mutex<State>>);
 
 #[derive(Default)]
-struct State {
-    routes: Vec<Route>,
-    calls: Vec<Call>,
-    /// What fails: the list (""), or each write whose text holds the key.
-    failing: BTreeMap<String, CloudError>,
-    latency: Duration,
-    compares_addresses: bool,
+pub(super) struct State {
+    pub(super) routes: Vec<Route>,
+    pub(super) calls: Vec<Call>,
+    /// What fails: each call whose text holds the key.
+    pub(super) failing: BTreeMap<String, CloudError>,
+    /// How long the cloud takes to answer.
+    pub(super) latency: Duration,
+    /// The cloud says of each route that its addresses count.
+    pub(super) compares_addresses: bool,
     in_flight: usize,
-    most_in_flight: usize,
-    at_once: Option<usize>,
-    per_call: Option<usize>,
+    pub(super) most_in_flight: usize,
+    /// How many calls the cloud takes at a time.
+    pub(super) at_once: Option<usize>,
+    /// How many changes one call may bring.
+    pub(super) per_call: Option<usize>,
     /// How many changes each call brought.
-    batches: Vec<usize>,
+    pub(super) batches: Vec<usize>,
 }
 
 /// One call: when it began, and what was asked: `list`, `create hint node destination addresses`, `delete name`.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) at: Instant,
-    pub(crate) what: String,
+pub(super) struct Call {
+    pub(super) at: Instant,
+    pub(super) what: String,
+}
+
+impl Call {
+    /// `list`, `create NODE` or `delete NAME`.
+    pub(super) fn short(&self) -> String {
+        let words: Vec<&str> = self.what.split(' ').collect();
+        match words[..] {
+            ["create", _, node, ..] => format!("create {node}"),
+            _ => self.what.clone(),
+        }
+    }
 }
 
 impl RouteTable {
-    /// A route that somebody else made. An empty target is none.
-    pub(crate) fn put(&self, target: &str, destination: &str, is_blackhole: bool) {
-        let compares_addresses = self.lock().compares_addresses;
-        self.lock().routes.push(Route {
-            name: format!("r-{target}-{destination}"),
-            target_node: (!target.is_empty()).then(|| NodeName::new(target)),
+    /// A route that somebody else made: to a Node, to an address, or to nobody (`-`).
+    pub(super) fn put(&self, target: &str, destination: &str, is_blackhole: bool) -> Result<(), String> {
+        let mut state = self.lock();
+        let next_hop = target.parse().ok();
+        let target = Some(target).filter(|it| *it != "-" && next_hop.is_none());
+        let route = Route {
+            name: format!("r-{}-{destination}", target.unwrap_or_default()),
+            target_node: target.map(NodeName::new),
             target_provider_id: None,
-            next_hop: None,
+            next_hop,
             target_addresses: Vec::new(),
-            compares_addresses,
-            destination: destination.parse().unwrap(),
+            compares_addresses: state.compares_addresses,
+            destination: destination
+                .parse()
+                .map_err(|_| format!("{destination}: no network"))?,
             is_blackhole,
             is_incomplete: false,
-        });
-    }
-
-    /// A route that is known by the address that it leads to.
-    pub(crate) fn put_via(&self, address: &str, destination: &str) {
-        self.put("", destination, false);
-        if let Some(route) = self.lock().routes.last_mut() {
-            route.next_hop = Some(address.parse().unwrap());
-        }
-    }
-
-    /// Somebody else deletes a route.
-    pub(crate) fn forget(&self, name: &str) {
-        self.lock().routes.retain(|route| route.name != name);
+        };
+        state.routes.push(route);
+        Ok(())
     }
 
     /// `node destination` of each route, in order of making.
-    pub(crate) fn routes(&self) -> Vec<String> {
+    pub(super) fn routes(&self) -> Vec<String> {
         let target = |route: &Route| route.target_node.as_ref().map(ToString::to_string);
         let state = self.lock();
         let routes = state.routes.iter();
         routes
-            .map(|route| format!("{} {}", target(route).unwrap_or_default(), route.destination))
+            .map(|route| {
+                format!(
+                    "{} {}",
+                    target(route).unwrap_or("-".to_owned()),
+                    route.destination
+                )
+            })
             .collect()
-    }
-
-    /// The calls whose text begins with this.
-    pub(crate) fn calls(&self, begin: &str) -> Vec<Call> {
-        let state = self.lock();
-        let calls = state.calls.iter().filter(|call| call.what.starts_with(begin));
-        calls.cloned().collect()
-    }
-
-    pub(crate) fn lists(&self) -> usize {
-        self.calls("list").len()
-    }
-
-    /// The texts of all writes so far.
-    pub(crate) fn writes(&self) -> Vec<String> {
-        let state = self.lock();
-        let writes = state.calls.iter().filter(|call| call.what != "list");
-        writes.map(|call| call.what.clone()).collect()
-    }
-
-    /// Calls whose text holds this fail, or do no more.
-    pub(crate) fn fail(&self, holding: &str, error: Option<CloudError>) {
-        let mut state = self.lock();
-        match error {
-            Some(error) => drop(state.failing.insert(holding.to_owned(), error)),
-            None => drop(state.failing.remove(holding)),
-        }
-    }
-
-    pub(crate) fn latency(&self, latency: Duration) {
-        self.lock().latency = latency;
-    }
-
-    /// The cloud says of each route that its addresses count.
-    pub(crate) fn compare_addresses(&self) {
-        self.lock().compares_addresses = true;
-    }
-
-    pub(crate) fn most_in_flight(&self) -> usize {
-        self.lock().most_in_flight
-    }
-
-    pub(crate) fn allow_at_once(&self, calls: usize) {
-        self.lock().at_once = Some(calls);
-    }
-
-    /// One call may bring this many changes.
-    pub(crate) fn allow_per_call(&self, changes: usize) {
-        self.lock().per_call = Some(changes);
-    }
-
-    /// How many changes each call brought.
-    pub(crate) fn batches(&self) -> Vec<usize> {
-        self.lock().batches.clone()
     }
 
     /// One call that asks for all of this; a part of it may fail.
@@ -153,7 +111,7 @@ impl RouteTable {
         asked.iter().map(answer).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 }

@@ -1,7 +1,5 @@
 //! A cloud of instances that answers from a table and keeps record of what it was asked.
 
-#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,86 +9,44 @@ use bowline_cloud_provider::{
     InstanceQuery, InstanceResult, InstanceState, InstancesV2, Node, NodeAddress, PowerState, Purpose,
 };
 use futures::future::{BoxFuture, FutureExt as _};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// The instances. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct TestInstances(Arc<Mutex<State>>);
+pub(super) struct TestInstances(Arc<Mutex<State>>);
 
 #[derive(Default)]
-struct State {
-    table: BTreeMap<String, InstanceResult>,
-    calls: Vec<Call>,
-    latency: Duration,
-    /// A platform whose cloud does not answer.
-    silent: Option<&'static str>,
-    outage: Option<CloudError>,
-    /// Nothing is proved before a question named an instance that is there.
-    needs_witness: bool,
+pub(super) struct State {
+    /// What the cloud says about the instance of each Node.
+    pub(super) table: BTreeMap<String, InstanceResult>,
+    pub(super) calls: Vec<Call>,
+    /// How long the cloud takes to answer.
+    pub(super) latency: Duration,
+    /// A platform whose cloud does not answer any more.
+    pub(super) silent: Option<String>,
+    /// Every question fails.
+    pub(super) outage: Option<CloudError>,
+    /// That an instance is gone is proved only once another one was asked for.
+    pub(super) needs_witness: bool,
 }
 
 /// One call: when, and about which Nodes.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) at: Instant,
-    pub(crate) asked: Vec<(String, Purpose)>,
+pub(super) struct Call {
+    pub(super) at: Instant,
+    pub(super) asked: Vec<(String, Purpose)>,
 }
 
 impl TestInstances {
-    /// What the cloud says about the instance of a Node from now on.
-    pub(crate) fn set(&self, node: &str, answer: InstanceResult) {
-        self.lock().table.insert(node.to_owned(), answer);
-    }
-
-    /// An instance that runs.
-    pub(crate) fn run(&self, node: &str, metadata: InstanceMetadata) {
-        self.set(node, present(metadata, PowerState::On));
-    }
-
-    /// The instance is proved gone.
-    pub(crate) fn remove(&self, node: &str) {
-        self.set(
-            node,
-            Ok(InstanceAnswer::Absent(AbsenceProof::new("the API answered 404"))),
-        );
-    }
-
-    /// That an instance is gone is proved only once another one was asked for.
-    pub(crate) fn prove_beside_others(&self) {
-        self.lock().needs_witness = true;
-    }
-
-    /// Every question fails, or none does.
-    pub(crate) fn outage(&self, error: Option<CloudError>) {
-        self.lock().outage = error;
-    }
-
-    /// How long the cloud takes to answer.
-    pub(crate) fn latency(&self, latency: Duration) {
-        self.lock().latency = latency;
-    }
-
-    /// The cloud of this platform does not answer any more.
-    pub(crate) fn silence(&self, platform: &'static str) {
-        self.lock().silent = Some(platform);
+    /// Changes what is so of the cloud.
+    pub(super) fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
     }
 
     /// All calls so far.
-    pub(crate) fn calls(&self) -> Vec<Call> {
+    pub(super) fn calls(&self) -> Vec<Call> {
         self.lock().calls.clone()
-    }
-
-    /// When a Node was asked for with this purpose.
-    pub(crate) fn asked(&self, node: &str, purpose: Purpose) -> Vec<Instant> {
-        self.calls()
-            .into_iter()
-            .filter(|call| {
-                call.asked
-                    .iter()
-                    .any(|(name, why)| name == node && *why == purpose)
-            })
-            .map(|call| call.at)
-            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -113,8 +69,9 @@ impl InstancesV2 for TestInstances {
                         .map(|query| (query.node.name.to_string(), query.purpose))
                         .collect(),
                 });
-                let of_silent =
-                    |query: &InstanceQuery| state.silent.is_some() && query.node.platform() == state.silent;
+                let of_silent = |query: &InstanceQuery| {
+                    state.silent.is_some() && query.node.platform() == state.silent.as_deref()
+                };
                 match queries.iter().any(of_silent) {
                     true => (Duration::from_secs(60), answers),
                     false => (state.latency, answers),
@@ -127,7 +84,7 @@ impl InstancesV2 for TestInstances {
     }
 
     fn cloud_of(&self, node: &Node) -> Option<usize> {
-        let silent = self.lock().silent?;
+        let silent = self.lock().silent.clone()?;
         Some(usize::from(node.platform()? == silent))
     }
 }
@@ -162,34 +119,41 @@ impl State {
     }
 }
 
-pub(crate) fn present(metadata: InstanceMetadata, power: PowerState) -> InstanceResult {
+/// What a scenario says of an instance: `fake://NAME`, `flex-4`, `z1`, `r1` and 10.1.0.1 but for what it gives; `off` for its power.
+pub(super) fn present(name: &str, given: &Value) -> InstanceResult {
+    let text = |field: &str, usual: &str| given[field].as_str().unwrap_or(usual).to_owned();
+    let usual = json!(["10.1.0.1"]);
+    let addresses = given.get("addresses").unwrap_or(&usual).as_array();
+    let addresses = addresses.into_iter().flatten().filter_map(Value::as_str);
+    // All are internal but those of TEST-NET-3.
+    let address = |text: &str| match text.starts_with("203.0.113.") {
+        true => NodeAddress::new(AddressType::ExternalIp, text),
+        false => NodeAddress::new(AddressType::InternalIp, text),
+    };
+    let labels = given["labels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()));
+    let metadata = InstanceMetadata {
+        provider_id: Some(text("provider_id", &format!("fake://{name}"))),
+        instance_type: text("type", "flex-4"),
+        zone: text("zone", "z1"),
+        region: "r1".into(),
+        addresses: addresses.map(address).collect(),
+        additional_labels: labels.collect(),
+        ..InstanceMetadata::default()
+    };
     Ok(InstanceAnswer::Present(Box::new(Instance {
         metadata,
-        power,
+        power: if given["off"] == true {
+            PowerState::Off
+        } else {
+            PowerState::On
+        },
         state: InstanceState::default(),
         found_by: FoundBy::Id,
     })))
 }
 
-/// `fake://1`, `flex-4`, `z1`, `r1`, and these addresses, all internal but those of TEST-NET-3.
-pub(crate) fn metadata(addresses: &[&str]) -> InstanceMetadata {
-    InstanceMetadata {
-        provider_id: Some("fake://1".into()),
-        instance_type: "flex-4".into(),
-        zone: "z1".into(),
-        region: "r1".into(),
-        addresses: addresses
-            .iter()
-            .map(|address| {
-                let is_external = address.starts_with("203.0.113.");
-                let kind = if is_external {
-                    AddressType::ExternalIp
-                } else {
-                    AddressType::InternalIp
-                };
-                NodeAddress::new(kind, *address)
-            })
-            .collect(),
-        ..InstanceMetadata::default()
-    }
+/// That an instance is proved gone.
+pub(super) fn absent() -> InstanceResult {
+    Ok(InstanceAnswer::Absent(AbsenceProof::new("the API answered 404")))
 }
