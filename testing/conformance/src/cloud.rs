@@ -236,6 +236,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             an_idle_cluster_costs_the_same_whatever_its_size,
             the_same_seed_gives_the_same_history,
         }
+        takeover (LoadBalancers) {
+            a_copied_manifest_touches_nothing_of_a_service_whose_publication_is_refused,
+        }
         leadership () {
             a_follower_asks_the_cloud_for_nothing,
             after_a_power_cut_the_follower_finishes_the_work,
