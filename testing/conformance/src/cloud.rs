@@ -124,6 +124,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_that_comes_late_is_left_by_no_new_process,
             a_change_that_comes_late_undoes_no_newer_one,
             a_change_that_comes_late_undoes_no_newer_one_of_a_new_process,
+            a_removal_that_comes_late_takes_nothing_from_a_service_that_comes_back,
         }
         late (LoadBalancers, ChosenAddresses) {
             an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before,

@@ -23,6 +23,12 @@ bowline_plan::events! {
     RELEASED = "IPBlockReleased", Warning,
         "A block on whose address a Service lives has the tag `delete`, so the block is taken off its network and given back. The Service keeps the address, which leads nowhere then.",
         "If that is a mistake, remove the tag from the block at once. Once the block is gone, clear `spec.loadBalancerIP` of the Service, and another block is bought.";
+    FALLEN_OFF = "IPBlockFallenOff", Warning,
+        "A block on whose address a Service lives is not attached to the public network any more, or could not be attached, and attaching it again is refused. Its address leads nowhere meanwhile. Bowline tries again at each sweep, or less and less often, up to every half an hour, where the refusal will not end by itself.",
+        "Follow the text. Look at the block and the network in the portal: a block whose attachment failed may have to be taken off by hand.";
+    TAGS_CHANGED = "IPBlockTagsChanged", Warning,
+        "No block of the cluster has the address of a Service, or the one that has it does not have the Service's tags: somebody took tags off the block or changed them, or deleted the block.",
+        "The event `SyncLoadBalancerFailed` that follows says what to do.";
     SURPLUS = "IPBlockSurplus", Warning,
         "A Service has more than one active block. All of them are billed, and Bowline changes none of them.",
         "Put the tag `delete` on all but one. The address of the one that stays is that in `spec.loadBalancerIP`.";
@@ -42,9 +48,6 @@ bowline_plan::events! {
     SWEEP_FAILED = "IPBlockSweepFailed", Warning,
         "A block that is marked for deletion could not be detached from its network, or could not be deleted. Bowline tries again.",
         "Follow the text. Often a server of the network still uses an address of the block.";
-    FALLEN_OFF = "IPBlockFallenOff", Warning,
-        "A block on whose address a Service lives is not attached to the public network any more, or could not be attached, and attaching it again is refused. Its address leads nowhere meanwhile. Bowline tries again at each sweep, or less and less often, up to every half an hour, where the refusal will not end by itself.",
-        "Follow the text. Look at the block and the network in the portal: a block whose attachment failed may have to be taken off by hand.";
     ORPHAN = "IPBlockOrphaned", Warning,
         "A block of this cluster has the tags of no Service, or of a Service that does not exist or has another type than LoadBalancer by now, as after somebody removed a finalizer by hand. The block is billed. Bowline never deletes it by itself.",
         "If nobody needs the block, put the tag `delete` on it.";

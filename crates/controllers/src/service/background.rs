@@ -120,6 +120,10 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
             let mut about = services.filter(|it| Some(ServiceKey::of(it).to_string()) == note.about);
             if let Some(service) = about.next() {
                 self.controller.ctx.event(&*service, note.clone());
+                // What it knows of the Service the Service's own sync finds too, with the condition and the remedy.
+                if self.controller.classes().is_wanted(&service) {
+                    self.controller.enqueue(&ServiceKey::of(&service), Causes::VERIFY);
+                }
             }
             match note.kind {
                 NoteKind::Warning => tracing::warn!(work = self.name, reason = note.reason, "{}", note.text),

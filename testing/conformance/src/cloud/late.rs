@@ -13,8 +13,8 @@ const WRITES: u64 = 6;
 /// How long a late call takes: less than any client waits.
 const LATE: Duration = Duration::from_secs(28);
 
-/// How long after it the cloud is looked at.
-const AFTER: Duration = Duration::from_secs(100);
+/// How long after it the cloud is looked at: longer than any client waits.
+const AFTER: Duration = Duration::from_secs(130);
 
 /// Asserts that what is asked for is there and nothing else. A call that was given up is at work beside what comes after it.
 fn assert_as_asked<C: CloudUnderTest>(world: &World<C>, nth: u64) {
@@ -216,5 +216,32 @@ pub(super) async fn an_address_that_is_given_back_late_stays_with_the_service_th
             "write {nth}: {:?}",
             world.sim.leads_to(&address)
         );
+    }
+}
+
+/// A Service asks for no load balancer, and for one again while the removal is under way.
+pub(super) async fn a_removal_that_comes_late_takes_nothing_from_a_service_that_comes_back<
+    C: CloudUnderTest,
+>() {
+    for takes in [SECOND * 8, LATE] {
+        for nth in 1..=WRITES {
+            let world = World::<C>::with_web(2).await;
+            let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(takes));
+            world.edit_service("web", |web| {
+                web["spec"]["type"] = "ClusterIP".into();
+                web["status"] = serde_json::json!({});
+            });
+            let is_reached = |w: &World<C>| w.cloud().faults().struck(fault) > 0;
+            world
+                .until("a call is late", |w| is_reached(w) || !w.has_finalizer("web"))
+                .await;
+            if !is_reached(&world) {
+                break; // it takes fewer writes
+            }
+            world.pass(SECOND).await;
+            world.edit_service("web", |web| web["spec"]["type"] = "LoadBalancer".into());
+            world.pass(takes + AFTER).await;
+            assert_as_asked(&world, nth);
+        }
     }
 }

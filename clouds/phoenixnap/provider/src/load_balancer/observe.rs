@@ -23,7 +23,7 @@ pub(crate) struct Observed {
     pub(crate) listed: Instant,
     /// The names of tags that have to be made known before a purchase; `None` if it was not asked.
     pub(crate) missing_names: Option<Vec<&'static str>>,
-    /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
+    /// Whether the claim on the Service is one of this process of which nothing can come any more.
     pub(crate) is_claim_void: bool,
     /// How long ago this process asked for a block and heard nothing of it, if it may still come.
     pub(crate) asked: Option<Duration>,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::evidence::Traces;
+use bowline_cloud_provider::facts::published_addresses;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner, Standing};
 use bowline_cloud_provider::{
     CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
@@ -37,7 +38,11 @@ pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<F
     let bought: Vec<&IpBlock> = bought
         .filter(|block| of_managers().is_met_by(&block.tags))
         .collect();
-    let mut found: Vec<Found> = bought.iter().map(|block| evidence.found(block)).collect();
+    let found = bought.iter().map(|block| {
+        let lost = evidence.with_other_tags(block, facts);
+        lost.unwrap_or_else(|| evidence.found(block))
+    });
+    let mut found: Vec<Found> = found.collect();
     let is_bought = |address| bought.iter().any(|block| blocks::contains(block, address));
     if !evidence.used.iter().copied().all(is_bought) {
         let all = client.ip_blocks(&[]).await?.entries;
@@ -130,16 +135,42 @@ impl Evidence {
         let user = services
             .iter()
             .find(|it| blocks::is_used(block, &blocks::addresses_of(it)))?;
-        let key = ServiceKey::of(user);
+        Some(self.unclear(block, ServiceKey::of(user), facts))
+    }
+
+    /// A block that a manager bought and that serves a Service, as its status shows, without all the tags that tell so.
+    fn with_other_tags(&self, block: &IpBlock, facts: &OrphanFacts) -> Option<Found> {
+        let cluster = evidence::cluster_of(block);
+        let is_another_clusters = cluster.is_some_and(|uid| Some(uid) != facts.cluster.uid.as_deref());
+        if is_another_clusters || evidence::is_marked(block) {
+            return None;
+        }
+        let services = facts.services.services();
+        let owner = evidence::service_of(block).filter(|_| cluster.is_some());
+        let mut users = services
+            .iter()
+            .filter(|it| blocks::is_used(block, &blocks::addresses_of(it)));
+        if users.clone().any(|it| Some(ServiceKey::of(it)) == owner) {
+            return None;
+        }
+        let user = users.find(|it| {
+            let shown = published_addresses(it);
+            let mut shown = shown.iter().filter_map(|it| it.parse().ok());
+            shown.any(|address| blocks::contains(block, address))
+        })?;
+        Some(self.unclear(block, ServiceKey::of(user), facts))
+    }
+
+    fn unclear(&self, block: &IpBlock, key: ServiceKey, facts: &OrphanFacts) -> Found {
         let uid = facts.cluster.uid.clone().unwrap_or_default();
         let tags = evidence::missing(block, &ClusterTags { uid }, &key).join(", ");
-        Some(Found {
+        Found {
             standing: Standing::Unclear,
             why: format!(
                 "Service {key} asks for an address of it, or shows one, and it does not have the tags {tags}: put them back if it was bought for that Service"
             ),
             ..self.found(block)
-        })
+        }
     }
 }
 

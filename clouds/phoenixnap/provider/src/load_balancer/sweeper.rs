@@ -4,6 +4,7 @@
 //! lane; a failure on one keeps no other waiting. A block whose Service is nowhere to be seen is counted and told of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,8 +13,9 @@ use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
     RefusalBook, Seen, ServiceKey, lock,
 };
-use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
+use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock, Listed};
 use bowline_plan::{Plan, Refusal};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::load_balancer::apply::{Learned, attach, mark};
@@ -39,6 +41,9 @@ const PERIOD: Duration = Duration::from_secs(30);
 /// other, so a block may be there a moment before its Service is seen, or a moment after it.
 const DOUBT: Duration = Duration::from_secs(20);
 
+/// How long no list must have had the block of a Service that shows its address: a list may be as late as that.
+const LATE_LIST: Duration = Duration::from_secs(60);
+
 /// Gives back what is marked.
 pub(crate) struct Sweeper {
     client: Client,
@@ -46,6 +51,8 @@ pub(crate) struct Sweeper {
     network: String,
     /// The blocks that have looked like orphans without a break, and since when.
     suspects: Mutex<BTreeMap<String, Instant>>,
+    /// The Services with the address that they show, which no block has had without a break, and since when.
+    without_block: Mutex<BTreeMap<(ServiceKey, IpAddr), Instant>>,
     /// The attachments that were refused: each is tried less and less often.
     refusals: RefusalBook<CloudStep>,
     /// Whether a block was taken off its network, or given back.
@@ -82,7 +89,7 @@ impl Reconciler for Sweeper {
         last: Option<Observed>,
         _: &mut Memory<(), CloudStep>,
     ) -> Result<Observed, CloudError> {
-        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
+        let Listed { entries: blocks, odd } = self.reads.blocks_of_cluster(&intent.cluster).await?;
         self.reads.network.listed(|id| {
             let mut waiting = blocks.iter().filter(|block| !evidence::is_marked(block));
             waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
@@ -97,6 +104,7 @@ impl Reconciler for Sweeper {
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             going: self.going(&blocks),
+            unlisted: self.unlisted(intent, &blocks, &odd),
             blocks,
             failed,
             used: self
@@ -216,6 +224,7 @@ impl Sweeper {
             reads: Arc::clone(reads),
             network: network.to_owned(),
             suspects: Mutex::default(),
+            without_block: Mutex::default(),
             refusals: RefusalBook::default(),
             has_made_room: AtomicBool::new(false),
         }
@@ -251,24 +260,37 @@ impl Sweeper {
 
     /// The blocks that have looked like orphans for so long that they are some.
     fn orphans(&self, intent: &Intent, blocks: &[IpBlock]) -> BTreeSet<String> {
-        let now = Instant::now();
-        let mut suspects = lock(&self.suspects);
         let looks_so =
             |block: &&IpBlock| intent.has_orphan(block) && !self.reads.releases.has_begun(&block.id);
-        *suspects = blocks
-            .iter()
-            .filter(looks_so)
-            .map(|block| {
-                let since = suspects.get(&block.id).copied().unwrap_or(now);
-                (block.id.clone(), since)
-            })
-            .collect();
-        suspects
-            .iter()
-            .filter(|(_, since)| now.duration_since(**since) >= DOUBT)
-            .map(|(id, _)| id.clone())
-            .collect()
+        let ids = blocks.iter().filter(looks_so).map(|block| block.id.clone());
+        beyond_doubt(&self.suspects, ids, DOUBT)
     }
+
+    /// The Services whose block no list has had for so long that somebody took it or its tags away.
+    fn unlisted(&self, intent: &Intent, blocks: &[IpBlock], odd: &[Value]) -> BTreeSet<(ServiceKey, IpAddr)> {
+        // What cannot be read may be any of them.
+        let without = intent.without_block(blocks).filter(|_| odd.is_empty());
+        beyond_doubt(&self.without_block, without, LATE_LIST)
+    }
+}
+
+/// Which of those that look so now have looked so without a break for as long as that.
+fn beyond_doubt<K: Ord + Clone>(
+    suspects: &Mutex<BTreeMap<K, Instant>>,
+    looking_so: impl Iterator<Item = K>,
+    doubt: Duration,
+) -> BTreeSet<K> {
+    let now = Instant::now();
+    let mut suspects = lock(suspects);
+    let looking_so = looking_so.map(|key| {
+        let since = suspects.get(&key).copied().unwrap_or(now);
+        (key, since)
+    });
+    *suspects = looking_so.collect();
+    let beyond = suspects
+        .iter()
+        .filter(|(_, since)| now.duration_since(**since) >= doubt);
+    beyond.map(|(key, _)| key.clone()).collect()
 }
 
 /// Gives a block of this cluster back.

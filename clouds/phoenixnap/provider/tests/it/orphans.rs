@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
 use bowline_phoenixnap_sim::BlockSpec;
+use bowline_phoenixnap_sim::kit::Double as _;
+use serde_json::json;
 
 use crate::world::{CLUSTER, NETWORK, World};
 
@@ -95,6 +97,46 @@ async fn a_block_that_lost_its_tags_and_has_the_address_of_a_service_is_listed_a
         "{}",
         found.why
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_serving_block_that_lost_some_of_its_tags_is_listed_apart() {
+    let own = [
+        ("serviceNamespace", "shop"),
+        ("serviceName", "checkout"),
+        ("cluster", CLUSTER),
+    ];
+    for (kept, missing) in [
+        (vec![own[0], own[1]], "the tags cluster="),
+        (
+            vec![own[2]],
+            "the tags serviceNamespace=shop, serviceName=checkout:",
+        ),
+        (vec![own[0], own[2]], "the tags serviceName=checkout:"),
+        (
+            vec![own[0], ("serviceName", "q"), own[2]],
+            "the tags serviceName=checkout:",
+        ),
+    ] {
+        let world = World::with_service();
+        world.run("shop/checkout").await.settled();
+        let mut tags = vec![json!({ "name": "usage", "value": "cloud-provider-phoenixnap-auto" })];
+        tags.extend(
+            kept.iter()
+                .map(|(name, value)| json!({ "name": name, "value": value })),
+        );
+        let mut block = world.sim.objects()["blocks"][0].clone();
+        block["tags"] = json!(tags);
+        let id = world.sim.blocks()[0].id.clone();
+        assert!(world.sim.replace("blocks", &id, block).unwrap());
+        let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+        assert!(orphans.is_empty(), "{orphans:#?}");
+        let [found] = others.as_slice() else {
+            panic!("{kept:?}: {others:#?}")
+        };
+        assert_eq!(found.standing, Standing::Unclear, "{kept:?}");
+        assert!(found.why.contains(missing), "{}", found.why);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::{BlockSpec, ServerSpec};
 
-use crate::world::{CLUSTER, NETWORK, World};
+use crate::world::{CLAIM, CLUSTER, NETWORK, World};
 
 const KEY: &str = "shop/checkout";
 
@@ -92,4 +92,26 @@ async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() 
     world.sim.faults().add(fault);
     assert_eq!(world.measure().await, counted(1, 2, 1, 2));
     assert_eq!(world.measure().await, counted(1, 1, 1, 1));
+}
+
+/// The controllers look for what comes late with the Service as it was, claim and all.
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_block_was_seen_keeps_no_service() {
+    for fault in [
+        Fault::operation("public-networks.attach").lose_answer(),
+        Fault::operation("ip-blocks.create").lose_answer(),
+    ] {
+        let world = World::with_service();
+        world.sim.faults().add(fault);
+        assert!(world.run(KEY).await.complaint().contains("broke"));
+        let claim = world.claim(KEY).unwrap();
+        world.delete(KEY);
+        world.run(KEY).await.settled();
+        world.sweep().await;
+        assert_eq!(world.sim.blocks().len(), 0);
+        world.annotate(KEY, CLAIM, &claim);
+        let run = world.run(KEY).await;
+        assert_eq!(run.waited, Duration::ZERO, "{}", run.waited_for);
+        run.settled();
+    }
 }

@@ -386,15 +386,19 @@ impl Reads {
         })
     }
 
-    /// Whether the claim on a Service is this process's own, and nothing was bought under it: its reconcile was cut short
-    /// by a change of the Service, and of one Service there is one reconcile at a time.
+    /// Whether the claim on a Service is this process's own, and nothing can come of it any more: nothing was bought under it, because
+    /// its reconcile was cut short by a change of the Service, and of one Service there is one reconcile at a time; or what was
+    /// bought is known, and the claim is yet to be taken off.
     fn is_void(&self, identity: &Identity) -> bool {
         let Some(claim) = identity.claim_of_process() else {
             return false;
         };
         self.purchases.with(&asker(identity), |last| {
             let last = last.as_ref();
-            last.is_none_or(|last| last.reconcile < claim.reconcile)
+            last.is_none_or(|last| {
+                let is_known = last.reconcile == claim.reconcile && !matches!(last.end, End::Unknown);
+                is_known || last.reconcile < claim.reconcile
+            })
         })
     }
 }

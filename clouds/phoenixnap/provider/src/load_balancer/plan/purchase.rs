@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, facts};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, ServiceKey, facts};
 use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
 use bowline_plan::{Answer, Plan, Refusal, refusal};
 use jiff::Timestamp;
@@ -19,6 +19,10 @@ use crate::messages::{NETWORK_UNKNOWN, PURCHASE_PENDING};
 
 /// How often it is looked whether the network has taken a block of another Service.
 const SOON: Duration = Duration::from_secs(1);
+
+/// What to do where the block of a Service lost its tags.
+const PUT_BACK: &str = "whoever owns the project puts these tags back on the block, in the portal or by the API. Do not clear the field: another \
+                        block with another address would be bought, and this one be billed on";
 
 /// There is an address in the field, and no block of the Service.
 pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: Address) -> Refusal {
@@ -56,6 +60,16 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: Address) -> R
             )
         }
         (_, Some(other)) if other != *key => {
+            let services = wanted.services.services();
+            let other_lives_on_it = services
+                .iter()
+                .any(|it| ServiceKey::of(it) == other && blocks::is_used(block, &blocks::addresses_of(it)));
+            if shows(wanted, address) && !other_lives_on_it {
+                return refusal!(
+                    "{of_block}, which has the tags of service {other} and not those of service {key} any more: somebody changed {missing}";
+                    "{PUT_BACK}"
+                );
+            }
             refusal!(
                 "{of_block}, which has the tags of service {other}";
                 "clear the field, and an address is allocated"
@@ -63,8 +77,7 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: Address) -> R
         }
         _ if is_served(wanted) => refusal!(
             "{of_block}, which does not have the tags of service {key} any more: somebody took off {missing}";
-            "whoever owns the project puts these tags back on the block, in the portal or by the API. Do not clear the field: another block with \
-             another address would be bought, and this one be billed on"
+            "{PUT_BACK}"
         ),
         _ => refusal!(
             "{of_block}, which does not have the tags of service {key}: {missing}";
@@ -76,6 +89,11 @@ pub(super) fn without_block(wanted: &Wanted, seen: &Seen, address: Address) -> R
 /// Whether the status shows an address. Then there was a block.
 fn is_served(wanted: &Wanted) -> bool {
     !facts::published_addresses(&wanted.service).is_empty()
+}
+
+/// Whether the status shows this address.
+fn shows(wanted: &Wanted, address: Address) -> bool {
+    facts::published_addresses(&wanted.service).contains(&address.to_string())
 }
 
 /// Where a block for the Service is bought, or why none can be of use to it.
@@ -252,6 +270,8 @@ impl PendingPurchase<'_> {
     /// The block is looked for until the claim is old enough.
     pub(super) fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
         let Self { holder, time, .. } = self;
+        // The age of what the process remembers differs by a few nanoseconds each time.
+        let time = Timestamp::from_second(time.as_second()).unwrap_or(*time);
         let text = format!(
             "{holder} began to buy an IP block for service {} at {time}, and the outcome is not known. Bowline looks for the block; meanwhile, for two minutes at most, {meanwhile}",
             identity.key

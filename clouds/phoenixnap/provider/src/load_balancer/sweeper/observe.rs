@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Service, ServiceClasses, ServiceKey, facts};
 use bowline_phoenixnap_client::IpBlock;
 
-use crate::load_balancer::blocks::is_used;
+use crate::load_balancer::blocks::{self, is_used};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
 
@@ -29,6 +29,8 @@ pub(crate) struct Observed {
     pub(super) going: BTreeMap<String, bool>,
     /// The blocks that nobody's Service has, beyond doubt.
     pub(super) orphans: BTreeSet<String>,
+    /// Services that show the address in their field, of which no list has had the block for a while.
+    pub(super) unlisted: BTreeSet<(ServiceKey, IpAddr)>,
     /// Addresses that servers use in the public network, as far as it is known.
     pub(super) used: Vec<String>,
 }
@@ -51,6 +53,37 @@ impl Intent {
     pub(super) fn is_seen_to(&self, block: &IpBlock) -> bool {
         let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
         service.is_some_and(|it| !self.classes.is_wanted(it) && facts::has_finalizer(it))
+    }
+
+    /// The Service that lives on an address of a block, and the address.
+    pub(super) fn user_of(&self, block: &IpBlock) -> Option<(&ServiceKey, IpAddr)> {
+        self.services.iter().find_map(|(key, service)| {
+            let address = self.address_of(service)?;
+            blocks::contains(block, address).then_some((key, address))
+        })
+    }
+
+    /// Whether the Service whose tags a block bears lives on an address of it.
+    pub(super) fn serves_its_service(&self, block: &IpBlock) -> bool {
+        let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
+        let address = service.and_then(|service| self.address_of(service));
+        address.is_some_and(|address| blocks::contains(block, address))
+    }
+
+    /// Whether a Service shows the address in its field, so that there was a block.
+    pub(super) fn shows(&self, (key, address): &(&ServiceKey, IpAddr)) -> bool {
+        let shown = self.services.get(key).map(|it| facts::published_addresses(it));
+        shown.is_some_and(|shown| shown.contains(&address.to_string()))
+    }
+
+    /// The Services that show the address in their field, if none of the blocks has it.
+    pub(super) fn without_block(&self, blocks: &[IpBlock]) -> impl Iterator<Item = (ServiceKey, IpAddr)> {
+        let living = self.services.iter();
+        let living = living.filter_map(|(key, service)| Some((key, self.address_of(service)?)));
+        let has = |address| blocks.iter().any(|block| blocks::contains(block, address));
+        living
+            .filter(move |it| self.shows(it) && !has(it.1))
+            .map(|(key, address)| (key.clone(), address))
     }
 
     /// The address in a Service's field, if the Service asks for a balancer.

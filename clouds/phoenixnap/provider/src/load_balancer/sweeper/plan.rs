@@ -13,6 +13,7 @@ use crate::load_balancer::step::CloudStep;
 use crate::load_balancer::sweeper::observe::{Intent, Observed};
 use crate::messages::{
     ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, RELEASED, SURPLUS, SWEEP_FAILED,
+    TAGS_CHANGED,
 };
 
 /// What becomes of a marked block.
@@ -37,6 +38,10 @@ pub(super) fn plan(
         key.is_some_and(|key| by_service.get(&key).is_some_and(|blocks| blocks.len() == 1))
     };
     let mut notes = several(&by_service);
+    notes.extend(observed.unlisted.iter().map(|(key, address)| {
+        let text = format!("no IP block of the cluster has {address}, the address of service {key}");
+        TAGS_CHANGED.note(text).about(key.to_string())
+    }));
     let mut is_waiting = false;
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
@@ -44,7 +49,7 @@ pub(super) fn plan(
             notes.push(
                 match evidence::is_marked(block) || observed.going.contains_key(id) {
                     true => SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")),
-                    false => FALLEN_OFF.note(fallen_off(block, why)),
+                    false => fallen_off(intent, block, why),
                 },
             );
             continue;
@@ -68,7 +73,12 @@ pub(super) fn plan(
             let heal = heal(intent, block, network).filter(|_| is_only(block));
             match heal.as_ref().and_then(|step| refusals.why(step)) {
                 None => steps.extend(heal),
-                Some(why) => notes.push(FALLEN_OFF.note(fallen_off(block, &why.reason))),
+                Some(why) => notes.push(fallen_off(intent, block, &why.reason)),
+            }
+            if let Attachment::Never(refusal) = blocks::attachment(block, network)
+                && intent.serves_its_service(block)
+            {
+                notes.push(fallen_off(intent, block, &refusal.reason));
             }
             notes.extend(look_at(intent, observed, block));
             continue;
@@ -159,11 +169,7 @@ fn several(by_service: &BTreeMap<ServiceKey, Vec<&IpBlock>>) -> Vec<Note> {
 /// That a marked block goes on whose address a Service lives.
 fn released(intent: &Intent, block: &IpBlock) -> Option<Note> {
     let IpBlock { id, cidr, .. } = block;
-    let mut services = intent.services.iter();
-    let (key, address) = services.find_map(|(key, service)| {
-        let address = intent.address_of(service)?;
-        blocks::contains(block, address).then_some((key, address))
-    })?;
+    let (key, address) = intent.user_of(block)?;
     let text = format!(
         "IP block {id} ({cidr}) has the tag `delete`, so it is taken off its network and given back; {address}, the address of service {key}, leads nowhere then"
     );
@@ -185,12 +191,19 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
 }
 
 /// What became of an active block that cannot be attached again.
-fn fallen_off(block: &IpBlock, why: &str) -> String {
+fn fallen_off(intent: &Intent, block: &IpBlock, why: &str) -> Note {
     let IpBlock { id, cidr, status, .. } = block;
-    let whose = evidence::service_of(block).map_or_else(String::new, |key| format!(" of service {key}"));
-    format!(
+    let key = evidence::service_of(block);
+    let whose = key
+        .as_ref()
+        .map_or_else(String::new, |key| format!(" of service {key}"));
+    let note = FALLEN_OFF.note(format!(
         "IP block {id} ({cidr}){whose} is {status} and cannot be attached again, so its address leads nowhere: {why}"
-    )
+    ));
+    match key.filter(|_| intent.serves_its_service(block)) {
+        Some(key) => note.about(key.to_string()),
+        None => note,
+    }
 }
 
 /// What somebody should know of an active block.
@@ -198,7 +211,19 @@ fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note
     if observed.orphans.contains(&block.id) {
         return Some(ORPHAN.note(orphan(intent, block)));
     }
-    let key = evidence::service_of(block)?;
+    let key = evidence::service_of(block);
+    if let Some((user, address)) = intent
+        .user_of(block)
+        .filter(|it| !intent.serves_its_service(block) && intent.shows(it))
+    {
+        let IpBlock { id, cidr, .. } = block;
+        let missing = evidence::missing(block, &intent.cluster, user).join(", ");
+        let text = format!(
+            "IP block {id} ({cidr}) has {address}, the address of service {user}, and not the tags of this service: {missing}"
+        );
+        return Some(TAGS_CHANGED.note(text).about(user.to_string()));
+    }
+    let key = key?;
     let service = intent.services.get(&key)?;
     let address = intent.address_of(service)?.to_string();
     observed.used.contains(&address).then(|| {
