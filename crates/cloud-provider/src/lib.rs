@@ -81,5 +81,5 @@ pub use question::{Question, Unanswered, ask_all};
 pub use refusals::{RefusalBook, Refusals, held_back_for};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
-pub use sent::Creation;
+pub use sent::{Creation, OF_ANOTHER_PROCESS};
 pub use service::{Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts};

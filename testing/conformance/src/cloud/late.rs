@@ -53,15 +53,10 @@ const ENDS: [End; 2] = [(Duration::from_secs(6), true), (SECOND, false)];
 async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duration, end: Option<End>) {
     for nth in 1..=WRITES {
         let mut world = World::<C>::with_nodes(2).await;
-        let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(takes));
-        world.ask(web(), Wish::Plain);
-        let is_reached = |w: &World<C>| w.cloud().faults().struck(fault) > 0;
-        world
-            .until("a call is late", |w| {
-                is_reached(w) || !w.addresses("web").is_empty()
-            })
-            .await;
-        if !is_reached(&world) {
+        if !world
+            .meets_while_created(Fault::write().nth(nth).delay(takes))
+            .await
+        {
             break; // it takes fewer writes
         }
         world.pass(SECOND).await;
