@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_cloud_provider::{OF_ANOTHER_PROCESS, Service, ServiceKey, facts};
 use bowline_transport::patience::shortest;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
@@ -19,9 +19,6 @@ use tokio::time::Instant;
 use super::causes::Causes;
 use super::{Key, ServiceController, lock};
 use crate::trouble::{Late, Trouble};
-
-/// How long a call of the process before this one may take effect yet that is not in the condition.
-const OF_ANOTHER: Duration = Duration::from_secs(20);
 
 /// How long to wait at least and at most before a look for what comes late.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
@@ -162,7 +159,7 @@ impl ServiceController {
         });
         let is_begun = facts::has_finalizer(service) && facts::published_addresses(service).is_empty();
         let may_be_made = is_removal && is_begun;
-        let left = left.max(may_be_made.then_some(OF_ANOTHER));
+        let left = left.max(may_be_made.then_some(OF_ANOTHER_PROCESS));
         if let Some(left) = left {
             let step = told.as_ref().map(|it| it.step.as_str());
             let until = Instant::now() + left;
