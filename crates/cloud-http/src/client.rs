@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_transport::patience::{self, in_time};
+use bowline_transport::patience::{self, Does, in_time};
 use bowline_transport::{BoxError, GateClosed, Jitter, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
@@ -169,10 +169,11 @@ impl Shared {
 
     async fn exchange(&self, request: &Request, call: &Arc<Call>) -> Result<Response, Failure> {
         let message = request.to_http(&self.user_agent)?;
-        let limit = request.timeout.unwrap_or(match request.kind {
-            Kind::Read => self.config.read_timeout,
-            Kind::Write => self.config.write_timeout,
-        });
+        let (does, limit) = match request.kind {
+            Kind::Read => (Does::Read, self.config.read_timeout),
+            Kind::Write => (Does::Write, self.config.write_timeout),
+        };
+        let limit = request.timeout.unwrap_or(limit);
         if self.config.reads_only && request.kind == Kind::Write {
             return Err(Failure::GateClosed(GateClosed::new("this process only reads")));
         }
@@ -210,7 +211,7 @@ impl Shared {
             begun,
             is_long: limit.min(patience::shortest(0)),
         };
-        let outcome = match in_time(limit, exchange).await {
+        let outcome = match in_time(does, limit, exchange).await {
             Ok(outcome) => {
                 std::mem::forget(silence);
                 outcome

@@ -385,7 +385,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             mut answer,
             notes,
             again,
-            publishes,
+            mut publishes,
             mut lacks,
         } = self.reconciler.plan(&self.intent, seen);
         answer = hold_back_and_go_on(&*self.reconciler, &self.intent, seen, answer);
@@ -397,11 +397,20 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 first => answer = first,
             }
         }
-        if let (Answer::Settled(_), None) = (&answer, &lacks) {
-            lacks = held_back(&*self.reconciler, &self.intent, seen).or_else(|| {
-                let ailments = self.reconciler.ailments(&self.intent, &seen.observed);
-                ailments.iter().find_map(Ailment::lasting)
-            });
+        if let (Answer::Settled(status), None) = (&answer, &lacks) {
+            match held_back(&*self.reconciler, &self.intent, seen) {
+                // It is tried again by the schedule.
+                Some(failed) if failed.by == RefusedBy::Failure => {
+                    publishes = Some(status.clone());
+                    answer = Answer::Refused(failed);
+                }
+                held => {
+                    lacks = held.or_else(|| {
+                        let ailments = self.reconciler.ailments(&self.intent, &seen.observed);
+                        ailments.iter().find_map(Ailment::lasting)
+                    });
+                }
+            }
         }
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),

@@ -12,12 +12,12 @@
 //! | this Service recorded it, or it has the Service's UID or the Service's name as its name | the Service's |
 //! | nothing of that | unknown: never taken over, changed or deleted |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use jiff::Timestamp;
 
-use crate::{Service, ServicesView, facts, spelling};
+use crate::{Service, ServiceKey, ServicesView, facts, spelling};
 
 /// What an object of the cloud shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,8 +95,8 @@ pub enum Proof {
 pub struct Claims {
     /// The UIDs of all Services that exist.
     existing: BTreeSet<String>,
-    /// The IDs of objects that living Services name.
-    recorded: BTreeSet<String>,
+    /// The IDs of objects that living Services name, with one of these.
+    recorded: BTreeMap<String, ServiceKey>,
     holders: Vec<Holder>,
 }
 
@@ -104,6 +104,7 @@ pub struct Claims {
 #[derive(Debug, Clone)]
 struct Holder {
     uid: String,
+    key: ServiceKey,
     created: Option<Timestamp>,
     /// The addresses that the status shows.
     addresses: Vec<String>,
@@ -111,11 +112,23 @@ struct Holder {
     recorded: Option<String>,
 }
 
+/// Services that have an object that was not made for them.
+#[derive(Debug)]
+pub(crate) struct Users {
+    /// It wants a load balancer, and names this one or is in its name.
+    pub(crate) asking: Option<ServiceKey>,
+    /// It wants a load balancer, and its status shows the address of this one.
+    pub(crate) showing: Option<ServiceKey>,
+    /// It lives and names this one, whatever it wants.
+    pub(crate) naming: Option<ServiceKey>,
+}
+
 impl Holder {
     fn of(service: &Service, recorded: Option<String>) -> Option<Self> {
         let addresses = facts::published_addresses(service);
         Some(Self {
             uid: service.metadata.uid.clone().filter(|uid| !uid.is_empty())?,
+            key: ServiceKey::of(service),
             created: service.metadata.creation_timestamp,
             addresses: addresses
                 .iter()
@@ -175,7 +188,9 @@ impl Claims {
                 .iter()
                 .filter_map(|service| service.metadata.uid.clone())
                 .collect(),
-            recorded: living.filter_map(|service| recorded(service)).collect(),
+            recorded: living
+                .filter_map(|service| Some((recorded(service)?, ServiceKey::of(service))))
+                .collect(),
             holders: wanting
                 .filter_map(|service| Holder::of(service, recorded(service)))
                 .collect(),
@@ -185,7 +200,21 @@ impl Claims {
     /// Whether a living Service names the object: it is that Service's as soon as the one that it is marked for is gone.
     #[must_use]
     pub fn is_recorded(&self, id: &str) -> bool {
-        self.recorded.contains(id)
+        self.recorded.contains_key(id)
+    }
+
+    /// Which living Services have the object, of those that it was not made for.
+    #[must_use]
+    pub(crate) fn users(&self, traces: &Traces<'_>) -> Users {
+        let of = |has: &dyn Fn(&Holder) -> bool| {
+            let first = self.holders.iter().find(|holder| has(holder));
+            first.map(|holder| holder.key.clone())
+        };
+        Users {
+            asking: of(&|it| it.recorded.as_deref() == Some(traces.id) || it.is_named_by(traces)),
+            showing: of(&|it| it.shows(traces)),
+            naming: self.recorded.get(traces.id).cloned(),
+        }
     }
 
     /// The UID of another living Service that has the object: the object has that UID in its name, or the Service's status shows the

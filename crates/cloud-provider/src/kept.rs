@@ -1,7 +1,7 @@
 //! What outlives a reconcile in the memory of the process.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most entries: ten for each Service of a cluster that is large for its cloud.
 const MOST: usize = 10_000;
@@ -28,7 +28,7 @@ impl<K: Ord + Clone, T> Kept<K, T> {
     /// Hands out what is kept under a key, to be read, changed, added (`Some`) or forgotten (`None`). `act` must not ask the
     /// same memory again.
     pub fn with<R>(&self, key: &K, act: impl FnOnce(&mut Option<T>) -> R) -> R {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = lock(&self.0);
         let (uses, by_key) = &mut *entries;
         let mut entry = by_key.remove(key).map(|(_, kept)| kept);
         let result = act(&mut entry);
@@ -46,15 +46,20 @@ impl<K: Ord + Clone, T> Kept<K, T> {
 
     /// Changes all that is kept. `act` must not ask the same memory again.
     pub fn each(&self, act: impl Fn(&mut T)) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = lock(&self.0);
         entries.1.values_mut().for_each(|(_, kept)| act(kept));
     }
 
     /// Whether anything that is kept is so.
     pub fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = lock(&self.0);
         entries.1.values().any(|(_, kept)| is_so(kept))
     }
+}
+
+/// Locks what no panic leaves half done.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

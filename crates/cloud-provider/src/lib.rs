@@ -62,7 +62,7 @@ pub use instances::{
     AbsenceProof, FoundBy, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
     InstanceQuery, InstanceResult, InstanceState, InstancesV2, PowerState, Purpose, Sought, Unmatched,
 };
-pub use kept::Kept;
+pub use kept::{Kept, lock};
 pub use kube_write::KubeWrite;
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, LoadBalancer, LoadBalancerPlan,
@@ -81,5 +81,5 @@ pub use question::{Question, Unanswered, ask_all};
 pub use refusals::{RefusalBook, Refusals, held_back_for};
 pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
-pub use sent::Creation;
+pub use sent::{Creation, OF_ANOTHER_PROCESS};
 pub use service::{Service, ServiceFacts, ServiceKey, ServiceList, ServicesView, facts};

@@ -125,14 +125,15 @@ pub trait Reconciler: Send + Sync + 'static {
     /// The refusal that a failed write is; `None` if it is none, but a failure that ends the reconcile: the cloud is busy, throttles, or
     /// gave no answer, or the step is of several calls and may be half done. Pure.
     ///
-    /// A definite refusal by default: nothing was changed, and the same would be refused again.
-    /// A failure that is told as a refusal [by failure](RefusedBy::Failure) holds up nothing else, and is tried again after five minutes
-    /// at the latest.
+    /// By default a definite refusal, where nothing was changed and the same would be refused again, and the failure of a
+    /// [removal](Step::removes). A failure that is told as a refusal [by failure](RefusedBy::Failure) holds up nothing else, and is tried
+    /// again after five minutes at the latest.
     fn refusal_of(&self, seen: &SeenBy<Self>, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
-        let _ = seen;
-        error.is_definite().then(|| {
+        let is_left = step.removes() && seen.memory.can_leave(error);
+        (is_left || error.is_definite()).then(|| {
             let why = format!("error during {}: {error}", step.label());
             let by = match error.kind() {
+                _ if is_left => RefusedBy::Failure,
                 ErrorKind::Denied => RefusedBy::Denial,
                 _ => RefusedBy::Cloud,
             };

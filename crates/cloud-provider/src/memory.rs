@@ -3,8 +3,10 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use bowline_plan::{Refusal, RefusedBy, Step};
+
 use crate::sent::Awaited;
-use crate::{Creation, Refusals};
+use crate::{CloudError, Creation, Refusals};
 
 /// The shortest and the longest time between two looks for what was created and is not shown.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
@@ -155,6 +157,12 @@ impl<T, S> Memory<T, S> {
         self.unheard += 1;
     }
 
+    /// Whether a write that failed may be left for the next reconcile, if nothing leans on it: so is one that nobody answered, once.
+    #[must_use]
+    pub fn can_leave(&self, error: &CloudError) -> bool {
+        error.may_have_happened() && !(error.is_unheard() && self.unheard > 0)
+    }
+
     /// The plan asks to wait for so long before the next look.
     pub(crate) fn asked_to_wait(&mut self, after: Duration) {
         self.asked = after;
@@ -164,6 +172,26 @@ impl<T, S> Memory<T, S> {
     pub(crate) fn look_again(&mut self) {
         self.looks += 1;
         self.waited += std::mem::take(&mut self.asked);
+    }
+}
+
+impl<T, S: Step> Memory<T, S> {
+    /// Whether a [removal](Step::removes) is for a later reconcile: it failed or was refused, or the cloud left one unanswered, so that it is
+    /// not waited for again and again.
+    #[must_use]
+    pub fn is_stuck(&self, step: &S) -> bool {
+        let of = |known: &S, why: &Refusal| match why.by {
+            RefusedBy::Failure if self.unheard > 0 => known.removes(),
+            _ => known.label() == step.label(),
+        };
+        step.removes() && self.refusals.iter().any(|(known, why)| of(known, why))
+    }
+
+    /// Takes such removals out of a wave: what comes after them follows.
+    #[must_use]
+    pub fn without_stuck(&self, mut wave: Vec<S>) -> Vec<S> {
+        wave.retain(|step| !self.is_stuck(step));
+        wave
     }
 }
 

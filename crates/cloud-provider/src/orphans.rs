@@ -6,8 +6,9 @@
 //! | what is seen | standing |
 //! | --- | --- |
 //! | the name of another cluster where names count, and a Service that lives here; no Service names it or shows its address | another cluster's |
-//! | a Service that asks for a load balancer, or for its removal, has its UID on it, or its name where names count | in use |
-//! | a living Service names it, or its status shows the address | in use |
+//! | a Service that asks for a load balancer has its UID on it, or its name where names count; or it names it | in use |
+//! | a Service that asks for its removal has its UID on it, or its name where names count | held |
+//! | the status of a living Service shows its address, or one that asks for no load balancer names it | unclear |
 //! | the UID or the name of another cluster | another cluster's |
 //! | the UID of this cluster, or a name that somebody chose for it and no UID | an orphan |
 //! | the name `kubernetes`, which every cluster has that was given none; no cluster at all | unclear |
@@ -108,6 +109,8 @@ impl std::fmt::Display for Owner {
 pub enum Standing {
     /// A Service of this cluster has it.
     InUse,
+    /// Its Service is being removed, and waits until a manager has removed this.
+    Held,
     /// It was made for this cluster, and no Service of it asks for it.
     Orphan,
     /// The same, and a manager that leads gives it back by itself.
@@ -146,6 +149,8 @@ pub struct Judge {
     uids: BTreeSet<String>,
     /// Their names.
     names: BTreeSet<ServiceKey>,
+    /// Those that ask for its removal, by their UID.
+    leaving: BTreeMap<String, Arc<Service>>,
     existing: BTreeSet<String>,
     /// Those of Services whose class another cloud serves.
     of_others: BTreeSet<String>,
@@ -168,10 +173,16 @@ impl Judge {
         let speaking = || services.iter().filter(|it| classes.may_concern(it));
         let names = std::iter::once(&facts.cluster.name).chain(former);
         let of_others = services.iter().filter(|it| classes.leaves_to_others(it));
+        let leaving = services
+            .iter()
+            .filter(|it| classes.concern(it) && !classes.is_wanted(it));
         Self {
             claims: Claims::of(&*facts.services, recorded),
             uids: speaking().filter_map(|it| it.metadata.uid.clone()).collect(),
             names: speaking().map(|it| ServiceKey::of(it)).collect(),
+            leaving: leaving
+                .filter_map(|it| Some((it.metadata.uid.clone()?, Arc::clone(it))))
+                .collect(),
             existing: services.iter().filter_map(|it| it.metadata.uid.clone()).collect(),
             of_others: of_others.filter_map(|it| it.metadata.uid.clone()).collect(),
             cluster_uid,
@@ -185,6 +196,20 @@ impl Judge {
             OfCluster::Marks(_, name) => name.filter(|name| !self.cluster_names.iter().any(|it| it == name)),
             OfCluster::This(_) | OfCluster::Nothing(_) => None,
         }
+    }
+
+    /// The owner, if it asks for the removal of what it has.
+    fn leaving(&self, owner: &Owner, is_named: Option<&ServiceKey>) -> Option<&Service> {
+        let named = || {
+            self.leaving
+                .values()
+                .find(|it| Some(&ServiceKey::of(it)) == is_named)
+        };
+        let service = match self.uids.contains(&owner.uid) {
+            true => self.leaving.get(&owner.uid),
+            false => named(),
+        };
+        service.map(|it| &**it)
     }
 
     /// Whose an object is, and why: made for `owner`, as `by` tells, such as `its tags`. `by_name`: a Service of this name has it
@@ -203,7 +228,8 @@ impl Judge {
             .as_ref()
             .filter(|key| by_name && self.names.contains(key));
         let is_asked_for = self.uids.contains(&owner.uid) || is_named.is_some();
-        let is_shown = self.claims.is_recorded(traces.id) || self.claims.is_held(traces, "");
+        let users = self.claims.users(traces);
+        let is_shown = users.asking.is_some() || users.showing.is_some() || users.naming.is_some();
         // A cloud that finds what it made by the cluster's name as well finds nothing of another name.
         let other = by_name.then(|| self.another_name(cluster)).flatten();
         if let Some(other) = other.filter(|_| is_asked_for && !is_shown) {
@@ -214,13 +240,29 @@ impl Judge {
             return (Standing::AnotherClusters, why);
         }
         if is_asked_for {
-            return (Standing::InUse, format!("{owner} asks for it"));
+            return match self.leaving(owner, is_named) {
+                Some(service) => (Standing::Held, holds(service)),
+                None => (Standing::InUse, format!("{owner} asks for it")),
+            };
         }
-        if is_shown {
-            return (
-                Standing::InUse,
-                "a Service names it or shows its address".to_owned(),
+        if let Some(user) = users.asking {
+            return (Standing::InUse, format!("Service {user} names it"));
+        }
+        // Whatever is spared for another reason is told, and until when.
+        if let Some(user) = users.showing {
+            let shown = traces.addresses.join(" or ");
+            let why = format!(
+                "{by} name {owner}, and Service {user} shows its address {shown}: bring that Service up to date; it is an orphan when no Service \
+                 shows the address"
             );
+            return (Standing::Unclear, why);
+        }
+        if let Some(user) = users.naming {
+            let why = format!(
+                "{by} name {owner}, and Service {user}, which asks for no load balancer, names it in an annotation: it is an orphan when that \
+                 annotation is gone"
+            );
+            return (Standing::Unclear, why);
         }
         let orphan = |proof: &str| {
             let missing = match self.existing.contains(&owner.uid) {
@@ -273,6 +315,18 @@ impl Judge {
             (None, _, None) => (Standing::Unclear, format!("{by} name no cluster")),
         }
     }
+}
+
+/// Why what belongs to a Service that asks for its removal is there still.
+fn holds(service: &Service) -> String {
+    let key = ServiceKey::of(service);
+    let state = match service.metadata.deletion_timestamp {
+        Some(since) => format!("is being deleted since {since}"),
+        None => "asks for no load balancer any more".to_owned(),
+    };
+    format!(
+        "Service {key} {state}, and its finalizer stays until a manager has removed this: `explain service {key}` says what that waits for"
+    )
 }
 
 /// What all objects of a cloud together tell: nothing is an orphan that only the cluster's name tells if clusters of several UIDs have that name,

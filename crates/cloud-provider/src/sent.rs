@@ -18,21 +18,22 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// How many doublings longer a creation is held back that nobody says has failed: four times as long, 20 s at first.
 const DOUBLINGS: u32 = 2;
 
+/// How long a call of a process before this one may take effect yet: as long as one of this process that got no answer.
+pub const OF_ANOTHER_PROCESS: Duration = Duration::from_secs(20);
+
 /// When each Service was looked at first, by its UID, if an earlier process had begun with it: what that one sent last, nobody here
 /// knows.
 #[derive(Debug, Default)]
 pub(crate) struct Inherited(Kept<String, Option<Timestamp>>);
 
 impl Inherited {
-    /// How long to look for what an earlier process may have created: as for a creation of this one that got no answer.
+    /// How long to look for what an earlier process may have created.
     pub(crate) fn held_back(&self, asker: &Asker) -> Duration {
         let first = self.0.with(&asker.uid, |first| {
             *first.get_or_insert_with(|| asker.has_begun.then_some(asker.now))
         });
         let passed = first.and_then(|first| Duration::try_from(asker.now.duration_since(first)).ok());
-        passed.map_or(Duration::ZERO, |passed| {
-            pause(1 + DOUBLINGS, LONGEST).saturating_sub(passed)
-        })
+        passed.map_or(Duration::ZERO, |passed| OF_ANOTHER_PROCESS.saturating_sub(passed))
     }
 }
 

@@ -27,6 +27,9 @@ pub const UNTRUSTED: &str = "the certificate of the cloud's API is not trusted h
 /// The API shows a certificate that is not valid any more.
 pub const EXPIRED: &str = "the certificate of the cloud's API has expired: whoever runs that API renews it; if it has not, correct the clock here";
 
+/// The name of the API leads to no address.
+pub const UNRESOLVED: &str = "the name of the cloud's API has no address here: if it is right, whoever runs the cluster looks at the DNS of the manager's pod; on the host's network that is the Node's, unless its dnsPolicy is ClusterFirstWithHostNet";
+
 /// A proxy on the way does not take the credentials, or wants some.
 pub const PROXY: &str = "the cloud itself was not reached, so its credentials and names are not the cause: whoever runs that proxy lets the manager through, or whoever runs the manager gives HTTPS_PROXY (HTTP_PROXY for an address with http://) of its pods the user and password";
 
@@ -36,8 +39,11 @@ pub const BUSY: &str = "the API server is busy, or limits the manager's account:
 /// Somebody takes the status away again and again. For the condition only: the event is another one.
 pub const CHANGED_BACK: &str = "whoever runs the program that the text names, such as a GitOps tool or a restore, has it leave this part of the Service alone: it is written again after up to five minutes only";
 
+/// The cloud has not answered a call. For the condition only: the cloud did not fail.
+pub const UNANSWERED: &str = "nobody has to do anything: the load balancer is looked at again until then, and a deletion ends after that";
+
 /// What is said about all failures of a kind; what else is said of one is about it in particular.
-pub const ALL: [&str; 8] = [
+pub const ALL: [&str; 9] = [
     LIMIT,
     FULL,
     UNAUTHENTICATED,
@@ -46,6 +52,7 @@ pub const ALL: [&str; 8] = [
     UNTRUSTED,
     EXPIRED,
     PROXY,
+    UNRESOLVED,
 ];
 
 /// What to do, where the kind of the failure or its text tells it.
@@ -66,6 +73,9 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
 pub fn of_the_way(text: &str) -> Option<&'static str> {
     if text.contains("proxy ") && text.contains("(407)") {
         return Some(PROXY);
+    }
+    if text.contains("dns error") {
+        return Some(UNRESOLVED);
     }
     let is_expired = text.contains("xpired"); // as a word of rustls or in a sentence of it
     let advice = if is_expired { EXPIRED } else { UNTRUSTED };
@@ -116,6 +126,11 @@ mod tests {
                 ErrorKind::Transient,
                 "GET /v3: invalid peer certificate: Expired",
                 Some(EXPIRED),
+            ),
+            (
+                ErrorKind::Transient,
+                "GET /v3: cannot connect: dns error: failed to lookup address information",
+                Some(UNRESOLVED),
             ),
             (ErrorKind::Transient, "503", None),
         ] {

@@ -17,9 +17,6 @@ use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::metrics::ControllerMetrics;
 
-/// The default of `--node-lifecycle-wait-timeout`; upstream's.
-pub const WAIT: Duration = Duration::from_secs(30);
-
 /// Which Nodes are this manager's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ownership {
@@ -237,7 +234,7 @@ mod tests {
         let metrics = ControllerMetrics::default();
         let ownership = Ownership {
             platforms: Platforms::OfProvider,
-            wait: WAIT,
+            wait: Duration::from_secs(30),
         };
         let ownership = ownership.with_default(&["one"]);
         let clock = Arc::new(At(Timestamp::from_second(1_000).unwrap()));

@@ -46,7 +46,6 @@ mod enqueue;
 mod ensure;
 mod failure;
 mod fights;
-mod late_of_others;
 pub mod left_behind;
 mod needs_update;
 mod node_annotations;
@@ -59,6 +58,7 @@ mod status;
 mod sync;
 mod sync_hooks;
 mod tracked;
+mod unanswered;
 mod unsettled;
 
 use std::collections::BTreeMap;

@@ -2,12 +2,16 @@
 //! nowhere else, so whoever reads it back has what failed, what to do and what is tried again as parts.
 //!
 //! ```text
-//! WHAT[. What to do: REMEDY][. It is tried again by itself, and at once when the Service changes]
+//! WHAT[. What to do: REMEDY][. It is tried again by itself, and at once when the Service changes][. Without an answer until now, and may \
+//! take effect until TIME: STEP]
 //! ```
 //!
-//! Where a question to the cloud failed, and no write, the last sentence is that it is asked again.
+//! Where a question to the cloud failed, and no write, the sentence of the next try is that it is asked again. The last one is the memory of
+//! the next process: it knows from here what this one has under way.
 
 use std::borrow::Cow;
+
+use jiff::{Timestamp, Unit};
 
 use crate::advice;
 
@@ -26,6 +30,21 @@ const AGAIN: [(Again, &str); 2] = [
     ),
 ];
 
+/// What stands before the time until which a call may take effect.
+const LATE: &str = ". Without an answer until now, and may take effect until ";
+
+/// What has happened where nothing else has than that a call has no answer.
+pub const NO_ANSWER: &str = "the cloud has not answered a call";
+
+/// A call to the cloud without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Late {
+    /// Until when it may take effect, in whole seconds where it is read back.
+    pub until: Timestamp,
+    /// The step that it is of.
+    pub step: String,
+}
+
 /// What is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
@@ -41,6 +60,7 @@ pub struct Trouble {
     what: String,
     remedy: Option<String>,
     again: Option<Again>,
+    late: Option<Late>,
 }
 
 impl Trouble {
@@ -57,6 +77,7 @@ impl Trouble {
             what: what.to_owned(),
             remedy: remedy.map(str::to_owned),
             again: None,
+            late: None,
         }
     }
 
@@ -75,9 +96,36 @@ impl Trouble {
         self
     }
 
+    /// Which call has no answer.
+    #[must_use]
+    pub fn without_answer(mut self, late: Option<Late>) -> Self {
+        self.late = late.map(|late| Late {
+            until: up_to_the_second(late.until),
+            step: part(&late.step),
+        });
+        self
+    }
+
     /// What a message of this release or of an earlier one says. Those had the general advice behind a semicolon, and all else in one.
     #[must_use]
     pub fn read(message: &str) -> Self {
+        let late = message.rsplit_once(LATE).and_then(|(before, late)| {
+            let (until, step) = late.split_once(": ")?;
+            let until = until.parse().ok()?;
+            let step = step.to_owned();
+            Some((before, Late { until, step }))
+        });
+        match late {
+            Some((message, late)) => Self {
+                late: Some(late),
+                ..Self::read_settled(message)
+            },
+            None => Self::read_settled(message),
+        }
+    }
+
+    /// The same of a message that tells of no call.
+    fn read_settled(message: &str) -> Self {
         let ends = |(again, text): &(Again, &str)| Some((Some(*again), message.strip_suffix(text)?));
         let (again, rest) = AGAIN.iter().find_map(ends).unwrap_or((None, message));
         let Some((what, remedy)) = rest.split_once(DO) else {
@@ -87,7 +135,14 @@ impl Trouble {
             what: what.to_owned(),
             remedy: Some(remedy.to_owned()),
             again,
+            late: None,
         }
+    }
+
+    /// The call that has no answer.
+    #[must_use]
+    pub fn late(&self) -> Option<&Late> {
+        self.late.as_ref()
     }
 
     /// What has happened.
@@ -117,9 +172,15 @@ impl Trouble {
     /// What has happened, with the advice that is given about all of its kind; its own remedy is left out.
     #[must_use]
     pub fn in_general(&self) -> Cow<'_, str> {
+        let what = match &self.late {
+            Some(Late { until, step }) => {
+                Cow::Owned(format!("{} ({step}; may take effect until {until})", self.what))
+            }
+            None => Cow::Borrowed(&*self.what),
+        };
         match self.remedy().filter(|it| advice::ALL.contains(it)) {
-            Some(advice) => Cow::Owned(format!("{}; {advice}", self.what)),
-            None => Cow::Borrowed(&self.what),
+            Some(advice) => Cow::Owned(format!("{what}; {advice}")),
+            None => what,
         }
     }
 
@@ -135,15 +196,32 @@ impl std::fmt::Display for Trouble {
         if let Some(remedy) = &self.remedy {
             write!(f, "{DO}{remedy}")?;
         }
-        let again = AGAIN.iter().find(|(again, _)| Some(*again) == self.again);
-        again.map_or(Ok(()), |(_, text)| f.write_str(text))
+        if let Some((_, text)) = AGAIN.iter().find(|(again, _)| Some(*again) == self.again) {
+            f.write_str(text)?;
+        }
+        match &self.late {
+            Some(Late { until, step }) => write!(f, "{LATE}{until}: {step}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A time that is read back as it was written. What may take effect until then is expected a moment longer.
+fn up_to_the_second(time: Timestamp) -> Timestamp {
+    let second = time.round(Unit::Second).unwrap_or(time);
+    if second < time {
+        second
+            .checked_add(jiff::SignedDuration::from_secs(1))
+            .unwrap_or(second)
+    } else {
+        second
     }
 }
 
 /// A text that cannot be taken for one with other parts: that of a cloud may hold anything, even such a message.
 fn part(text: &str) -> String {
     let mut text = text.trim_end_matches('.').to_owned();
-    for between in AGAIN.iter().map(|(_, text)| *text).chain([DO]) {
+    for between in AGAIN.iter().map(|(_, text)| *text).chain([DO, LATE]) {
         // What is left around what was taken out may be one again.
         while text.contains(between) {
             text = text.replace(between, &between.replacen('.', ";", 1));
@@ -159,7 +237,7 @@ mod tests {
     use super::*;
 
     fn texts() -> impl Strategy<Value = String> {
-        let of_ours = AGAIN.iter().map(|(_, text)| *text).chain([DO]);
+        let of_ours = AGAIN.iter().map(|(_, text)| *text).chain([DO, LATE]);
         let of_ours = of_ours.chain(advice::ALL);
         let pieces: Vec<&str> = of_ours.chain([". ", "; ", "403 Forbidden", ".", "é"]).collect();
         let pieces = prop_oneof![prop::sample::select(pieces).prop_map(str::to_owned), "[ -~]{0,9}"];
@@ -170,8 +248,17 @@ mod tests {
         let general = prop::sample::select(advice::ALL.to_vec()).prop_map(str::to_owned);
         let remedy = prop::option::of(prop_oneof![texts(), general]);
         let again = prop::sample::select(vec![None, Some(Again::Question), Some(Again::Write)]);
-        (texts(), remedy, again)
-            .prop_map(|(what, remedy, again)| Trouble::new(&what).with_remedy(remedy.as_deref()).tried(again))
+        let late = prop::option::of((0..2_000_000_000_i64, texts()));
+        (texts(), remedy, again, late).prop_map(|(what, remedy, again, late)| {
+            let late = late.map(|(until, step)| Late {
+                until: Timestamp::from_second(until).unwrap(),
+                step,
+            });
+            Trouble::new(&what)
+                .with_remedy(remedy.as_deref())
+                .tried(again)
+                .without_answer(late)
+        })
     }
 
     proptest! {

@@ -136,9 +136,15 @@ pub trait Hooks<F, E>: Sync {
     /// A step or a look has ended; `gave_up`: a call of it was given up before its time limit.
     fn made(&self, _label: &str, _gave_up: bool) {}
 
-    /// A call of a step was given up, which may have its effect until then; where it [concerns others](DynStep::concerns_others), with the
-    /// time at which the step began.
-    fn may_come_until(&self, _until: Instant, _others_since: Option<Instant>) {}
+    /// A write of the step with this label has no answer, and may take effect until then, whatever becomes of this process. It is waited for
+    /// yet.
+    fn unanswered<'a>(&'a self, _label: &'a str, _until: Instant) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The step with this label has ended with a write that got no answer, and may take effect until then. Where it
+    /// [concerns others](DynStep::concerns_others), with the time at which it began.
+    fn may_come_until(&self, _label: &str, _until: Instant, _others_since: Option<Instant>) {}
 
     /// A step waits for this lane until what is answered is dropped.
     fn waiting(&self, _lane: &Lane) -> Wait<'_> {

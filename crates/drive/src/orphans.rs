@@ -3,12 +3,12 @@
 //! The removal is the drive of a Service that is being deleted, which does not exist. Nothing is written to Kubernetes.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts, Standing};
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{
-    CloudError, DynPlan, KubeWrite, LoadBalancer, Reconcile, ServiceFacts, Unanswered, ask_all,
+    CloudError, DynPlan, KubeWrite, LoadBalancer, Reconcile, ServiceFacts, Unanswered, ask_all, lock,
 };
 use bowline_plan::Refusal;
 use futures::StreamExt as _;
@@ -135,7 +135,7 @@ impl Hooks<ServiceFacts, Infallible> for Removing {
         facts: &'a Mutex<ServiceFacts>,
         write: &'a KubeWrite,
     ) -> BoxFuture<'a, Result<(), Infallible>> {
-        let mut facts = facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut facts = lock(facts);
         write.predict(Arc::make_mut(&mut facts.service));
         Box::pin(std::future::ready(Ok(())))
     }

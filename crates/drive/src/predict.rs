@@ -1,10 +1,10 @@
 //! What would be done for a Service, without doing it.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
-    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts,
+    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, Reconcile, ServiceFacts, facts, lock,
 };
 use bowline_plan::{AddressChange, PlanReport, Refusal, ReportedOutcome, ReportedWave, Shown, StepView};
 use futures::future::BoxFuture;
@@ -140,8 +140,4 @@ impl Hooks<ServiceFacts, Infallible> for Predicting {
     fn object(&self) -> String {
         lock(&self.0).object.clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,14 +1,16 @@
 //! What is done with one wave.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{DynLearned, DynStep, KubeWrite, Reconcile, WriteOutcome};
 use bowline_plan::Lane;
 use bowline_transport::patience::Patience;
-use futures::future::{Either, select};
+use futures::future::{Either, join, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use tokio::sync::SetOnce;
 use tokio::time::Instant;
 
 use crate::{DriveError, Hooks, Lanes};
@@ -105,7 +107,7 @@ pub(crate) async fn apply<F: Send, E>(
     failure.map_or(Ok(()), Err)
 }
 
-/// The same as [`run`], but a call that hangs is given up when something newer waits.
+/// The same as [`run`], but a call that hangs is told, and is given up when something newer waits.
 async fn patiently<F: Send, E>(
     session: &dyn Reconcile<F>,
     step: &DynStep,
@@ -115,17 +117,31 @@ async fn patiently<F: Send, E>(
     let patience = Patience::default();
     let begun = Instant::now();
     let label = &step.view().label;
-    let made = std::pin::pin!(patience.with(run(session, step, hooks, facts)));
-    let done = match select(made, hooks.newer_waits(label)).await {
-        Either::Left((done, _)) => done,
-        Either::Right((after, made)) => {
-            patience.is_over(after);
-            made.await
+    let has_ended = SetOnce::new();
+    let made = async {
+        let made = pin!(patience.with(run(session, step, hooks, facts)));
+        let done = match select(made, hooks.newer_waits(label)).await {
+            Either::Left((done, _)) => done,
+            Either::Right((after, made)) => {
+                patience.is_over(after);
+                made.await
+            }
+        };
+        let _ = has_ended.set(()); // once
+        done
+    };
+    let told = async {
+        let mut silences = patience.silences();
+        while let Either::Left((Ok(()), _)) = select(pin!(silences.changed()), pin!(has_ended.wait())).await {
+            if let Some(until) = patience.unanswered() {
+                hooks.unanswered(label, until).await;
+            }
         }
     };
+    let (done, ()) = join(made, told).await;
     hooks.made(label, patience.gave_up());
-    if let Some(until) = patience.late() {
-        hooks.may_come_until(until, step.concerns_others().then_some(begun));
+    if let Some(until) = patience.unanswered() {
+        hooks.may_come_until(label, until, step.concerns_others().then_some(begun));
     }
     done
 }

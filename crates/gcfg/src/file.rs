@@ -27,6 +27,8 @@ pub struct Variable {
     pub name: String,
     /// The value; `None` if there is no equals sign.
     pub value: Option<String>,
+    /// Whether a comment follows it on its line: to whoever wrote `a#b`, that may be part of the value.
+    pub is_before_comment: bool,
 }
 
 impl Variable {
@@ -34,6 +36,18 @@ impl Variable {
     pub fn is_empty(&self) -> bool {
         self.value.as_deref() == Some("")
     }
+}
+
+/// What may be wrong with values that a comment follows, such as `` `password` ``, where the cloud does not take them; empty without any.
+pub fn cut_short(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "the value of {} ends where a `#` or `;` begins a comment: a value with such a character in it stands in double quotes",
+        names.join(" and of ")
+    )
 }
 
 impl fmt::Debug for Variable {
@@ -136,10 +150,11 @@ pub fn parse(contents: &[u8]) -> Result<Vec<Entry>, SyntaxError> {
                     line: scanner.line_of(next.start),
                 };
                 let name = name.clone();
-                let mut value = None;
+                let (mut value, mut is_before_comment) = (None, false);
                 next = scanner.scan()?;
                 if next.token == Token::Equals {
                     value = Some(scanner.value()?);
+                    is_before_comment = scanner.is_at_comment();
                     next = scanner.scan()?;
                 } else if !next.token.ends_line() {
                     return Err(scanner.error(next.start, "expected '='"));
@@ -147,7 +162,11 @@ pub fn parse(contents: &[u8]) -> Result<Vec<Entry>, SyntaxError> {
                 if !next.token.ends_line() {
                     return Err(scanner.error(next.start, "expected EOL, EOF, or comment"));
                 }
-                entry.variable = Some(Variable { name, value });
+                entry.variable = Some(Variable {
+                    name,
+                    value,
+                    is_before_comment,
+                });
                 entries.push(entry);
             }
             Token::RightBracket | Token::Equals | Token::Quoted(_) => {

@@ -9,5 +9,5 @@ pub mod duration;
 mod file;
 mod values;
 
-pub use file::{Entry, SyntaxError, Variable, parse};
+pub use file::{Entry, SyntaxError, Variable, cut_short, parse};
 pub use values::{integer, switch};

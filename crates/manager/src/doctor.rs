@@ -3,6 +3,15 @@
 //! One function per category asks what there is to ask; what is made of the answers is pure. A failure stops only the checks
 //! that have nothing to go by without it.
 
+/// Topics of one category, a line each: name, id, what has to be so, and the page about it.
+#[macro_export]
+macro_rules! topics {
+    ($vis:vis $category:ident: $($name:ident = $id:literal, $claim:literal, $help:literal;)*) => {
+        $($vis static $name: $crate::doctor::Topic =
+            $crate::doctor::Topic::new($crate::doctor::Category::$category, $id, $claim, $help);)*
+    };
+}
+
 mod answers;
 mod before;
 mod cloud;

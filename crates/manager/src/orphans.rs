@@ -55,8 +55,11 @@ pub struct Survey {
 impl Survey {
     /// Of how many objects nothing tells for certain whose they are.
     pub fn unclear(&self) -> usize {
-        let unclear = |it: &&Found| it.standing == Standing::Unclear;
-        self.others.iter().filter(unclear).count()
+        self.count(Standing::Unclear)
+    }
+
+    fn count(&self, standing: Standing) -> usize {
+        self.others.iter().filter(|it| it.standing == standing).count()
     }
 }
 
@@ -154,14 +157,31 @@ impl Search {
     pub async fn survey(&self) -> Result<Survey, String> {
         let mut facts = self.facts().await?;
         let found = find(&self.load_balancer, &facts, pending).await;
-        let (mut removals, others, unread) = found.map_err(|error| format!("reading the cloud: {error}"))?;
+        let mut found = found.map_err(|error| format!("reading the cloud: {error}"))?;
         // A Service may have come, and got a load balancer, since the Services were read.
-        if self.kube.is_some() && !removals.is_empty() {
+        if self.kube.is_some() && !found.0.is_empty() {
             facts = self.facts().await?;
             let again = find(&self.load_balancer, &facts, pending).await;
-            let (again, ..) = again.map_err(|error| format!("reading the cloud: {error}"))?;
-            removals = both(removals, again);
+            let first = std::mem::replace(
+                &mut found,
+                again.map_err(|error| format!("reading the cloud: {error}"))?,
+            );
+            let (same, new) = both(&first.0, found.0);
+            found.0 = same;
+            found.1.extend(
+                new.into_iter()
+                    .flat_map(|(orphans, _)| orphans)
+                    .map(|orphan| Found {
+                        standing: Standing::Unclear,
+                        why: format!(
+                            "{}; but a moment before it was not so: run `orphans` again",
+                            orphan.why
+                        ),
+                        ..orphan
+                    }),
+            );
         }
+        let (removals, others, unread) = found;
         Ok(Survey {
             cluster: self.name(&facts),
             removals,
@@ -287,13 +307,10 @@ pub(crate) fn is_of_this_cluster(
         && services.iter().any(|it| has_uid(it) || is_here && has_name(it))
 }
 
-/// What was found both times as it is now.
-pub(crate) fn both(first: Vec<Planned>, again: Vec<Planned>) -> Vec<Planned> {
-    let is_known = |orphans: &[Found]| first.iter().any(|(known, _)| known == orphans);
-    again
-        .into_iter()
-        .filter(|(orphans, _)| is_known(orphans))
-        .collect()
+/// What was found both times as it is now, and what was not so at first.
+pub(crate) fn both(first: &[Planned], again: Vec<Planned>) -> (Vec<Planned>, Vec<Planned>) {
+    let is_known = |(orphans, _): &Planned| first.iter().any(|(known, _)| known == orphans);
+    again.into_iter().partition(is_known)
 }
 
 /// What goes together, for people.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Ailment, NoteKind, PlanReport, ReportedOutcome};
-use bowline_cloud_provider::reasons::is_beside;
+use bowline_cloud_provider::reasons::{NO_VALID_NODES, is_beside};
 use bowline_cloud_provider::{LoadBalancer, Node, NodeSet, Service, ServiceClasses, ServiceKey, facts};
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::route::RouteSettings;
@@ -33,7 +33,7 @@ pub(crate) use many::{of_many, some_of};
 pub(crate) use node::without_node;
 pub use node::{Shown, of_answer, of_node};
 use remedies::of_text;
-pub(crate) use remedies::{ETCD_FULL, FULL, remedy_of_error};
+pub(crate) use remedies::{ETCD_FULL, FULL, of_api_server, remedy_of_error};
 pub(crate) use render::one_line;
 pub use render::{render_json, render_text};
 
@@ -200,11 +200,49 @@ impl Why {
         outcomes.max().unwrap_or(Outcome::Ok)
     }
 
+    /// Adds a cause.
+    pub(crate) fn add(
+        &mut self,
+        id: impl Into<Cow<'static, str>>,
+        outcome: Outcome,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.causes.push(Cause::new(id, outcome, text, remedy));
+    }
+
+    /// Puts the object into commands that have places for its name.
+    pub(crate) fn fill_in(&mut self) {
+        let object = &self.object;
+        let remedies = self.causes.iter_mut().map(|it| &mut it.remedy);
+        self.is
+            .iter_mut()
+            .chain(remedies)
+            .for_each(|text| *text = filled_in(text, object));
+    }
+
+    /// That no Node is a member is told with what keeps them out, and needs no other words that guess at that.
+    fn leave_what_is_told_better(&mut self) {
+        let mut causes = self.causes.iter();
+        if causes.any(|it| it.id == members::NO_MEMBER && !it.text.contains(members::SELECTOR)) {
+            self.causes
+                .retain(|it| it.id.strip_prefix(EVENT) != Some(NO_VALID_NODES.0));
+        }
+    }
+
     /// What keeps every object from being worked on stands before all else.
     pub(crate) fn first(&mut self, cause: Cause, next: &str) {
         self.causes.insert(0, cause);
         next.clone_into(&mut self.next);
     }
+}
+
+/// A text in which commands have places for the name of this object, `service/NAMESPACE/NAME` or `node/NAME`, with the name in them.
+pub(crate) fn filled_in(text: &str, object: &str) -> String {
+    let (kind, key) = object.split_once('/').unwrap_or_default();
+    let (namespace, name) = key.split_once('/').unwrap_or(("NAMESPACE", key));
+    let text = text.replace("-n NAMESPACE", &format!("-n {namespace}"));
+    text.replace(&format!(" {kind} NAME"), &format!(" {kind} {name}"))
 }
 
 /// Why a Service is not for this manager, by its type or class; `None`: it is, or something has to be removed for it.
@@ -312,23 +350,13 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
         "nothing: this manager leaves it alone".clone_into(&mut why.next);
         if known.classes.leaves_to_others(service) && addresses.is_empty() {
             let remedy = OF_ANOTHER;
-            why.causes.push(Cause::new(
-                "service.of-another-class",
-                Outcome::Warning,
-                because,
-                remedy,
-            ));
+            why.add("service.of-another-class", Outcome::Warning, because, remedy);
         }
         return why;
     }
     if let Some(unserved) = known.unserved {
         let remedy = "whoever runs the manager changes its configuration, if Services are to be served";
-        why.causes.push(Cause::new(
-            "service.unserved",
-            Outcome::Failed,
-            unserved.text(),
-            remedy,
-        ));
+        why.add("service.unserved", Outcome::Failed, unserved.text(), remedy);
         "nothing: no Service is served".clone_into(&mut why.next);
         return why;
     }
@@ -423,6 +451,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             .filter(|it| !is_told(it))
             .map(|it| known.cause(it)),
     );
+    why.leave_what_is_told_better();
     why.put_in_order();
     why.causes.extend(left);
     why
@@ -435,7 +464,7 @@ const TAKEN_BY_NOW: &str = "the cloud takes the credentials that this command ha
 
 /// What to do about an address that is not in the status.
 const UNPUBLISHED: &str = "whoever owns the Service sees who takes the address out of its status, such as a GitOps tool, a restore or a script \
-    (kubectl get service NAME -o yaml --show-managed-fields), and has that leave the status alone. What somebody takes out again and again, the \
+    (kubectl -n NAMESPACE get service NAME -o yaml --show-managed-fields), and has that leave the status alone. What somebody takes out again and again, the \
     manager writes again after up to five minutes only";
 
 /// What to do about members that are down.
@@ -461,7 +490,6 @@ fn of_report(
     });
     why.should
         .extend(report.in_words().into_iter().map(|words| format!("  {words}")));
-    let follow = "follow the text";
     // What the manager tried was refused before this: what a prediction meets behind it follows from that, or is not so at all.
     let is_beyond = failure.is_some_and(|it| !it.is_wait()) && report.has_changes();
     match &report.outcome {
@@ -477,17 +505,17 @@ fn of_report(
                 None => {
                     let remedy = remedy.unwrap_or("whoever owns the Service changes what the text names");
                     let text = format!("not possible as it is asked for: {}", refusal.reason);
-                    why.causes
-                        .push(Cause::new("service.refused", Outcome::Failed, text, remedy));
+                    why.add("service.refused", Outcome::Failed, text, remedy);
                 }
             }
         }
         ReportedOutcome::Failed { error } if let Some(text) = known.of_here(error) => why.is.push(text),
         ReportedOutcome::Failed { error } if !is_told(error) => {
             let text = format!("no plan could be made: {error}");
-            let remedy = of_text(error).unwrap_or(Cow::Borrowed(follow));
-            why.causes
-                .push(Cause::new("service.no-plan", Outcome::Failed, text, remedy));
+            let remedy = of_text(error).unwrap_or(Cow::Borrowed(
+                "follow the text; if it names nothing, look at the cloud's own status page",
+            ));
+            why.add("service.no-plan", Outcome::Failed, text, remedy);
         }
         // What it waits for is told, and for how long.
         ReportedOutcome::Waiting { .. } if failure.is_some() => {}
@@ -503,8 +531,7 @@ fn of_report(
                 format!("the cloud is busy: {reason}"),
                 "nobody has to do anything, unless it stays",
             );
-            why.causes
-                .push(Cause::new("cloud.busy", Outcome::Warning, text, remedy));
+            why.add("cloud.busy", Outcome::Warning, text, remedy);
             "the manager looks again by itself".clone_into(&mut why.next);
         }
         ReportedOutcome::Settled { publishes }
@@ -514,12 +541,7 @@ fn of_report(
                 "the load balancer is there, and the Service does not show its address {}",
                 publishes.join(", ")
             );
-            why.causes.push(Cause::new(
-                addresses::UNPUBLISHED,
-                Outcome::Warning,
-                text,
-                UNPUBLISHED,
-            ));
+            why.add(addresses::UNPUBLISHED, Outcome::Warning, text, UNPUBLISHED);
             "a manager that leads writes the address, at once or after up to five minutes"
                 .clone_into(&mut why.next);
         }
@@ -537,8 +559,7 @@ fn of_report(
                 ),
             };
             let text = format!("the load balancer is not as the Service asks: {headline}");
-            why.causes
-                .push(Cause::new(addresses::DIFFERS, Outcome::Warning, text, remedy));
+            why.add(addresses::DIFFERS, Outcome::Warning, text, remedy);
             next.clone_into(&mut why.next);
         }
         _ => {}
@@ -562,8 +583,7 @@ fn of_report(
         } else {
             Outcome::Warning
         };
-        why.causes
-            .push(Cause::new("service.members-down", outcome, text, remedy));
+        why.add("service.members-down", outcome, text, remedy);
     }
     for note in report.notes.iter().filter(|note| note.kind == NoteKind::Warning) {
         if is_beside(note.reason) {
@@ -576,12 +596,12 @@ fn of_report(
             continue;
         }
         let text = format!("{}: {}", note.reason, note.text);
-        why.causes.push(Cause::new(
+        why.add(
             format!("{EVENT}{}", note.reason),
             Outcome::Warning,
             text,
             known.remedy_of(note.reason),
-        ));
+        );
     }
 }
 

@@ -68,30 +68,39 @@ impl Class {
 ///
 /// One rule for all clouds. Whatever is shown at work is waited for. What is shown at rest may have been at work when it refused, so the
 /// write is made once more, after another look. A second conflict in a row is about what is asked: it is a refusal, goes by the schedule,
-/// and holds up nothing else.
+/// and holds up nothing else. So is each further one then, whatever is asked.
 #[derive(Debug, Clone)]
-pub struct AtRest<S>(Vec<S>);
+pub struct AtRest<S> {
+    met: Vec<S>,
+    is_refuted: bool,
+}
 
 impl<S> Default for AtRest<S> {
     fn default() -> Self {
-        Self(Vec::new())
+        let (met, is_refuted) = (Vec::new(), false);
+        Self { met, is_refuted }
     }
 }
 
 impl<S: Clone> AtRest<S> {
     /// A write met one, and is put off.
     pub fn met(&mut self, step: &S) {
-        self.0.push(step.clone());
+        self.met.push(step.clone());
     }
 
     /// Whether another one is a refusal of this write.
     pub fn is_refusal(&self, is_it: impl Fn(&S) -> bool) -> bool {
-        self.0.iter().any(is_it)
+        self.is_refuted || self.met.iter().any(is_it)
+    }
+
+    /// One was a refusal: the object was at rest all the time.
+    pub fn refute(&mut self) {
+        (self.met, self.is_refuted) = (Vec::new(), true);
     }
 
     /// A look showed the object at work, which says why.
     pub fn is_explained(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 }
 

@@ -88,6 +88,12 @@ pub trait Step {
     fn concerns_others(&self) -> bool {
         false
     }
+
+    /// Whether the step removes a part that nobody wants any more, and does nothing else: nothing leans on it, so one that fails stops
+    /// nothing else.
+    fn removes(&self) -> bool {
+        false
+    }
 }
 
 /// A step erased to what a person or a scheduler needs of it.

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::SetOnce;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::{SetOnce, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// How long a call may go without an answer in any case. A cloud that takes 5 s for each is slow, and gets its work done.
 const SHORTEST: Duration = Duration::from_millis(5_500);
+
+/// How long a write goes without an answer before that is told. Less than a process that is told to stop waits for its calls, and less than
+/// [`SHORTEST`]: however a call ends, it is told by then.
+const SILENT: Duration = Duration::from_secs(4);
 
 /// How long a call may go without an answer that was given up so many times in a row: twice as long each time. So a cloud that is slower
 /// gets its work done as well, at last within the whole time limit.
@@ -25,8 +29,10 @@ tokio::task_local! {
 pub struct Patience {
     /// It is over, and a call had so much time by then.
     is_over: Arc<SetOnce<Duration>>,
-    /// A call was given up that would have been waited for until then.
-    gave_up: Arc<SetOnce<Instant>>,
+    /// A call was given up before its time limit.
+    gave_up: Arc<SetOnce<()>>,
+    /// A write has no answer, and may take effect until its time limit has passed.
+    unanswered: watch::Sender<Option<Instant>>,
     /// Whether the work may be dropped, because it only reads.
     is_of_look: bool,
 }
@@ -57,10 +63,16 @@ impl Patience {
         self.gave_up.initialized()
     }
 
-    /// The time limit of the call that was given up: until then it may have its effect.
+    /// Until when a write may take effect that got no answer, if there is one.
     #[must_use]
-    pub fn late(&self) -> Option<Instant> {
-        self.gave_up.get().copied()
+    pub fn unanswered(&self) -> Option<Instant> {
+        *self.unanswered.borrow()
+    }
+
+    /// Whatever changes [`unanswered`](Self::unanswered).
+    #[must_use]
+    pub fn silences(&self) -> watch::Receiver<Option<Instant>> {
+        self.unanswered.subscribe()
     }
 
     /// Ends when a call was given up before its time limit.
@@ -68,11 +80,28 @@ impl Patience {
         self.gave_up.wait().await;
     }
 
-    /// Ends when a call is to be given up that began then and has this time limit.
-    async fn ends(&self, begun: Instant, limit: Duration) {
+    /// Ends when a call is to be given up that began then.
+    async fn ends(&self, begun: Instant) {
         let after = *self.is_over.wait().await;
         sleep_until(begun + after).await;
-        let _ = self.gave_up.set(begun + limit); // another call was given up
+        let _ = self.gave_up.set(()); // another call was given up
+    }
+
+    /// Tells that a write has no answer that began then.
+    async fn is_silent(&self, begun: Instant, limit: Duration) {
+        sleep_until(begun + SILENT).await;
+        self.unanswered.send_replace(Some(begun + limit));
+    }
+
+    /// A write that began then has its answer.
+    fn is_answered(&self, begun: Instant, limit: Duration) {
+        self.unanswered.send_if_modified(|until| {
+            let is_it = *until == Some(begun + limit);
+            if is_it {
+                *until = None;
+            }
+            is_it
+        });
     }
 
     fn current() -> Option<Self> {
@@ -80,12 +109,13 @@ impl Patience {
     }
 }
 
-/// Ends when this patience is to be given up with something that began then.
-async fn ends(patience: Option<Patience>, begun: Instant, limit: Duration) {
-    match patience {
-        Some(patience) => patience.ends(begun, limit).await,
-        None => std::future::pending().await,
-    }
+/// What a call can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Does {
+    /// It reads.
+    Read,
+    /// It may change something, also after nobody waits for its answer any more.
+    Write,
 }
 
 /// What a call answers within `limit`, and within the [`Patience`] of the step or look that it is made for, if it is made for one.
@@ -97,14 +127,26 @@ async fn ends(patience: Option<Patience>, begun: Instant, limit: Duration) {
 /// # Cancellation
 ///
 /// A call without an answer is dropped.
-pub async fn in_time<F: Future>(limit: Duration, call: F) -> Result<F::Output, Duration> {
+pub async fn in_time<F: Future>(does: Does, limit: Duration, call: F) -> Result<F::Output, Duration> {
     let begun = Instant::now();
-    let patience_ends = ends(Patience::current(), begun, limit);
+    let Some(patience) = Patience::current() else {
+        return timeout(limit, call).await.map_err(|_| limit);
+    };
+    let is_silent = async {
+        if does == Does::Write {
+            patience.is_silent(begun, limit).await;
+        }
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
         biased;
-        answer = call => Ok(answer),
+        answer = call => {
+            patience.is_answered(begun, limit);
+            Ok(answer)
+        }
         () = sleep(limit) => Err(limit),
-        () = patience_ends => Err(begun.elapsed()),
+        () = patience.ends(begun) => Err(begun.elapsed()),
+        () = is_silent => Err(limit), // never
     }
 }
 
@@ -113,7 +155,9 @@ pub async fn in_time<F: Future>(limit: Duration, call: F) -> Result<F::Output, D
 pub async fn with_others<F: Future>(read: F) -> F::Output {
     let patience = Patience::current().filter(|patience| patience.is_of_look);
     let given_up = async {
-        ends(patience, Instant::now(), Duration::ZERO).await;
+        if let Some(patience) = patience {
+            patience.ends(Instant::now()).await;
+        }
         std::future::pending().await
     };
     tokio::select! {
@@ -144,7 +188,7 @@ mod tests {
             sleep(Duration::from_secs(newer_after_s)).await;
             patience.is_over(shortest(given_up));
         };
-        let call = patience.with(in_time(LIMIT, sleep(Duration::from_secs(takes_s))));
+        let call = patience.with(in_time(Does::Write, LIMIT, sleep(Duration::from_secs(takes_s))));
         let (answer, ()) = tokio::join!(call, newer);
         (answer, patience.gave_up())
     }
@@ -168,7 +212,36 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_of_no_step_has_all_its_time() {
-        assert_eq!(in_time(LIMIT, sleep(LIMIT / 2)).await, Ok(()));
-        assert_eq!(in_time(LIMIT, sleep(LIMIT * 2)).await, Err(LIMIT));
+        assert_eq!(in_time(Does::Write, LIMIT, sleep(LIMIT / 2)).await, Ok(()));
+        assert_eq!(in_time(Does::Write, LIMIT, sleep(LIMIT * 2)).await, Err(LIMIT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_without_an_answer_is_told_until_it_has_one() {
+        for (does, takes_s, newer_after_s, told, is_left) in [
+            (Does::Write, 3, 0, None, false),
+            (Does::Write, 5, 0, Some(LIMIT), false),
+            (Does::Write, 50, 0, Some(LIMIT), true),
+            (Does::Read, 50, 0, None, false),
+        ] {
+            let patience = Patience::default();
+            let begun = Instant::now();
+            let mut silences = patience.silences();
+            let first = async {
+                let told = silences.wait_for(Option::is_some);
+                timeout(LIMIT, told).await.ok()?.ok()?.map(|until| until - begun)
+            };
+            let newer = async {
+                sleep(Duration::from_secs(newer_after_s)).await;
+                patience.is_over(SHORTEST);
+            };
+            let call = patience.with(in_time(does, LIMIT, sleep(Duration::from_secs(takes_s))));
+            let (_, (), first) = tokio::join!(call, newer, first);
+            assert_eq!(
+                (first, patience.unanswered().is_some()),
+                (told, is_left),
+                "{takes_s} s"
+            );
+        }
     }
 }

@@ -123,10 +123,14 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_that_comes_late_is_left_by_no_deletion,
             a_creation_that_comes_late_is_left_by_no_new_process,
             a_change_that_comes_late_undoes_no_newer_one,
+            a_change_that_comes_late_undoes_no_newer_one_of_a_new_process,
             a_removal_that_comes_late_takes_nothing_from_a_service_that_comes_back,
         }
         late (LoadBalancers, ChosenAddresses) {
             an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before,
+        }
+        late (LoadBalancers, ChosenAddresses, ReturnedAddresses) {
+            an_address_that_is_given_back_late_stays_with_the_service_that_has_it_by_then,
         }
         hanging (LoadBalancers) {
             a_deletion_does_not_wait_for_a_call_that_hangs,
@@ -149,6 +153,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             the_last_node_goes_and_people_are_told,
             nodes_that_come_together_are_few_updates,
             a_node_whose_instance_is_gone_leaves_the_balancers,
+        }
+        balanced (LoadBalancers, BalancedNodes, ServiceParts) {
+            a_part_that_is_not_deleted_keeps_nothing_else_from_following,
         }
         balanced (LoadBalancers, BalancedNodes, UnreadyNodes) {
             what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
@@ -229,6 +236,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_restart_writes_nothing_and_says_nothing,
             an_idle_cluster_costs_the_same_whatever_its_size,
             the_same_seed_gives_the_same_history,
+        }
+        takeover (LoadBalancers) {
+            a_copied_manifest_touches_nothing_of_a_service_whose_publication_is_refused,
         }
         leadership () {
             a_follower_asks_the_cloud_for_nothing,

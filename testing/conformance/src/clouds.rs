@@ -8,6 +8,6 @@ pub mod phoenixnap;
 
 pub use cloudscale::Cloudscale;
 pub use cloudstack::{CloudStack, Tier};
-pub use openstack::{OpenStack, Parts};
+pub use openstack::{KeptNodes, OpenStack, Parts};
 pub use paper::Paper;
 pub use phoenixnap::Phoenixnap;

@@ -39,6 +39,7 @@ mod expect;
 mod fault;
 mod given;
 mod instances;
+pub mod kube;
 mod path;
 mod seen;
 mod stage;
@@ -46,6 +47,7 @@ mod text;
 mod update;
 
 use self::calls::Answer;
+pub use self::fault::{time, word};
 use self::stage::Stage;
 pub use self::text::Scenario;
 use self::text::read;
@@ -80,6 +82,9 @@ impl Words<'_> {
 /// A cloud with its double, and a cluster in it. A simulator's own has no cluster, and an API server has no double.
 #[expect(async_fn_in_trait, reason = "a scenario runs on one thread")]
 pub trait ScenarioCloud: Sized {
+    /// Whether the work goes on by itself while time passes: then nothing has to be run or called.
+    const RUNS_BY_ITSELF: bool = false;
+
     /// A cloud, and a cluster with nothing in it. Asked for by the test program of a folder.
     async fn begin() -> Self {
         panic!("there is nothing to begin with")
@@ -206,6 +211,11 @@ pub trait ScenarioCloud: Sized {
         self.double().map_or_else(|| json!({}), |double| double.objects())
     }
 
+    /// The part of [`state`](Self::state) with this name, where all of it takes long.
+    fn part(&self, _name: &str) -> Value {
+        self.state()
+    }
+
     /// An object of [`state`](Self::state) without what is only shown there.
     fn without_shown(object: Value) -> Value {
         object
@@ -216,7 +226,7 @@ pub trait ScenarioCloud: Sized {
         Vec::new()
     }
 
-    /// A verb of the cloud's own; whether it is one.
+    /// A verb of the cloud's own, which goes before those of all; whether it is one.
     ///
     /// # Errors
     ///

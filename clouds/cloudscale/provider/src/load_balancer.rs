@@ -265,10 +265,9 @@ impl Reconciler for Balancers {
     /// Most writes are of several calls. What of them is a refusal, their answer tells. What fails for one port or member holds up no other
     /// one; but the API is not waited for again and again that does not answer.
     fn refusal_of(&self, seen: &Seen, step: &CloudStep, error: &CloudError) -> Option<Refusal> {
-        let is_borne = match error.may_have_happened() {
-            true => !error.is_unheard() || step.is_of_member() || seen.memory.unheard() == 0,
-            false => matches!(error.kind(), ErrorKind::Throttled { .. }),
-        };
+        let is_borne = matches!(error.kind(), ErrorKind::Throttled { .. })
+            || seen.memory.can_leave(error)
+            || error.is_unheard() && step.is_of_member();
         (is_borne && step.is_of_one_port()).then(|| {
             let reason = format!("error during {}: {error}", step.label());
             Refusal::new(reason).by(RefusedBy::Failure)

@@ -85,6 +85,7 @@ mod tests {
             Arc::new(Keys {
                 api_key: Secret::new("a"),
                 secret_key: Secret::new("s"),
+                doubt: String::new(),
             })
         };
         let (ours, others) = (keys(), keys());

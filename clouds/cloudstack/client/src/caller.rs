@@ -56,7 +56,8 @@ impl<T> fmt::Display for Broken<T> {
 }
 
 impl Caller {
-    fn keys(&self) -> Arc<Keys> {
+    /// Those that are used now.
+    pub(crate) fn keys(&self) -> Arc<Keys> {
         match &self.file {
             Some(file) => file.current(),
             None => Arc::clone(&self.keys),
@@ -126,7 +127,7 @@ impl Caller {
             self.accepted.note(keys, command, now);
         }
         let of_role = || self.accepted.refused(keys, command, now);
-        answer.map_err(|error| error.advised(&self.url, now, of_role))
+        answer.map_err(|error| error.advised(&self.url, now, of_role).doubting(&keys.doubt))
     }
 
     async fn send(&self, request: Request, sent: &Parameters) -> Result<Answer, ApiError> {

@@ -152,6 +152,20 @@ impl ApiError {
         self
     }
 
+    /// The same with what may be wrong with the keys, where it is about these, or about the project that stands beside them.
+    pub(crate) fn doubting(mut self, doubt: &str) -> Self {
+        let is_of_project = self.said.as_ref().is_some_and(|said| said.is_of_project());
+        if doubt.is_empty() || self.class != Class::Unauthenticated && !is_of_project {
+            return self;
+        }
+        let remedy = match self.words.as_deref() {
+            Some(Words::Remedy(remedy)) => format!("{remedy}; {doubt}"),
+            _ => doubt.to_owned(),
+        };
+        self.words = Some(Words::Remedy(remedy).into());
+        self
+    }
+
     /// A job that failed.
     pub(crate) fn of_job(said: Said, form: JobText, answer: HttpError) -> Self {
         Self {

@@ -73,9 +73,13 @@ async fn resolve(caller: Caller, name: String) -> Result<ProjectId, ApiError> {
         (Some(_), Some(_), _) => "more than one project of these keys has the name",
         _ => "these keys see no project of the name",
     };
+    let doubt = match &*caller.keys().doubt {
+        "" => String::new(),
+        doubt => format!("; {doubt}"),
+    };
     Err(ApiError::noted(
         Class::Denied,
-        format!("{problem} {name:?}: `project-id` takes the id of a project, or its exact name"),
+        format!("{problem} {name:?}: `project-id` takes the id of a project, or its exact name{doubt}"),
         caller.failure(COMMAND, problem),
     ))
 }

@@ -93,6 +93,7 @@ mod tests {
         let keys = Keys {
             api_key: Secret::new("xJ2-api"),
             secret_key: Secret::new("xJ2-secret"),
+            doubt: String::new(),
         };
         Settings::new(url, keys, None)
     }

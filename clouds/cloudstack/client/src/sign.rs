@@ -30,6 +30,8 @@ pub struct Keys {
     pub api_key: Secret,
     /// Signs. It is never sent.
     pub secret_key: Secret,
+    /// What may be wrong with how they are written in their file, for when they are refused; mostly empty.
+    pub doubt: String,
 }
 
 /// The parameters of a command, sorted by name as they are signed.
@@ -131,6 +133,7 @@ mod tests {
         let keys = Keys {
             api_key: Secret::new(keys.0),
             secret_key: Secret::new(keys.1),
+            doubt: String::new(),
         };
         parameters.sign(command, &keys, now())
     }

@@ -95,7 +95,7 @@ impl Options {
             path,
         )?;
         let project = Project::parse(file.text(Setting::ProjectId));
-        let settings = Settings::new(url, keys(api_key, secret_key), project)
+        let settings = Settings::new(url, keys(api_key, secret_key, file.doubt()), project)
             .map_err(|error| unusable(error.to_string()))?;
         let version = match file.text(Setting::Version) {
             "" => None,
@@ -148,7 +148,7 @@ impl Options {
         let parse = move |contents: &[u8]| {
             let file = File::parse(contents).map_err(|error| error.place)?;
             required(&file, [Setting::ApiKey, Setting::SecretKey], &shown)
-                .map(|[api_key, secret_key]| keys(api_key, secret_key))
+                .map(|[api_key, secret_key]| keys(api_key, secret_key, file.doubt()))
                 .map_err(|_| Malformed::because("`api-key` or `secret-key` is missing or empty"))
         };
         CredentialsFile::open(path, parse).map(Some)
@@ -201,10 +201,11 @@ impl Options {
     }
 }
 
-fn keys(api_key: &str, secret_key: &str) -> Keys {
+fn keys(api_key: &str, secret_key: &str, doubt: String) -> Keys {
     Keys {
         api_key: Secret::new(api_key),
         secret_key: Secret::new(secret_key),
+        doubt,
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Credentials {
     pub application_credential_secret: Option<Secret>,
     /// A token that was made before.
     pub token: Option<Secret>,
+    /// What may be wrong with how these are written in their file, for when they are refused; mostly empty.
+    pub doubt: String,
 }
 
 /// A login that can be tried: every part that it needs is there.
@@ -50,6 +52,7 @@ pub struct Credentials {
 pub struct Login {
     pub(crate) method: Method,
     pub(crate) scope: Option<Scope>,
+    pub(crate) doubt: String,
 }
 
 /// The credentials cannot make a login. The text names what is missing or too much.
@@ -157,7 +160,11 @@ impl Login {
         if matches!(method, Method::Token(_)) && scope.is_none() {
             return Err(LoginError::TokenWithoutScope);
         }
-        Ok(Self { method, scope })
+        Ok(Self {
+            method,
+            scope,
+            doubt: credentials.doubt.clone(),
+        })
     }
 
     /// Whether the login is made with a trust: then no version is looked for.

@@ -86,18 +86,19 @@ fn next(wanted: &Wanted, members: &[MachineId], seen: &Seen<Observed, (), Balanc
             .map(|port| Change::ClosePort(**port))
             .collect(),
     ];
-    let wave = waves
-        .into_iter()
-        .find(|wave| !wave.is_empty())
-        .unwrap_or_default();
-    let steps = wave.into_iter().map(|change| BalancerStep::Change {
+    let step = |change| BalancerStep::Change {
         balancer: balancer.id.clone(),
         name: balancer.name.clone(),
         change,
-    });
+    };
+    // A removal that failed stops nothing else.
+    let mut waves = waves
+        .into_iter()
+        .map(|wave| seen.memory.without_stuck(wave.into_iter().map(step).collect()));
+    let steps = waves.find(|wave| !wave.is_empty()).unwrap_or_default();
     // The oldest one is complete: what a lost answer left beside it can go.
     let duplicates = present(seen).skip(1).map(|balancer| delete(balancer, true));
-    apply_or(steps.collect(), || {
+    apply_or(steps, || {
         apply_or(duplicates.collect(), || Answer::Settled(status(balancer)))
     })
 }

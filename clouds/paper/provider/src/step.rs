@@ -78,6 +78,13 @@ impl Step for BalancerStep {
         }
     }
 
+    fn removes(&self) -> bool {
+        match self {
+            Self::Change { change, .. } => matches!(change, Change::RemoveMember(_) | Change::ClosePort(_)),
+            Self::Create(_) | Self::Delete { .. } => false,
+        }
+    }
+
     // guide: lanes
     /// The API refuses writes to a balancer while another one is under way, and two creations for one Service would be
     /// one too many.

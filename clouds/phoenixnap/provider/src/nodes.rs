@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{
     ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
     InstanceQuery, InstanceResult, InstanceState, Node, NodeAddress, NodeName, PowerState, Purpose,
-    Readiness, Sought,
+    Readiness, Sought, lock,
 };
 use bowline_phoenixnap_client::{Client, Server, ServerStatus};
 
@@ -46,7 +46,7 @@ impl InstanceDirectory for Servers {
         match node.provider_id.as_deref().map(provider_id::parse) {
             Some(Ok(id)) => Ok(Sought::Id(id.to_owned())),
             Some(Err(error @ ProviderIdError::Foreign(_))) => {
-                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut told = lock(&self.told);
                 // Of one with the taint the node controller tells.
                 let is_lost = query.purpose == Purpose::Existence && !node.is_uninitialized();
                 if node.readiness == Readiness::Ready {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, CloudProvider};
 use bowline_manager::controllers::{ControllerName, ControllerSelection};
 use bowline_manager::doctor::{
-    Category, Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, examine_before,
-    render_json, render_short, render_text,
+    Check, Cloud, Manifests, Outcome, Patient, Progress, Topic, examine, examine_before, render_json,
+    render_short, render_text,
 };
-use bowline_manager::serving;
+use bowline_manager::{serving, topics};
 use tokio::time::{Instant, timeout};
 
 use super::reading::{self, Reading};
@@ -19,47 +19,19 @@ use crate::migration;
 use crate::providers::{self, Calls, InForce, ProviderError};
 use crate::version::Version;
 
-static PROVIDER: Topic = Topic::new(
-    Category::Configuration,
-    "configuration.provider",
-    "the provider is built in",
-    "docs/guides/troubleshoot.md#the-manager-does-not-start",
-);
-
-static FLAGS: Topic = Topic::new(
-    Category::Configuration,
-    "configuration.flags",
-    "flags are understood",
-    "docs/reference/flags.md",
-);
-
-static SETTINGS: Topic = Topic::new(
-    Category::Configuration,
-    "configuration.cloud",
-    "the cloud's configuration can be used",
-    "docs/guides/troubleshoot.md#the-manager-does-not-start",
-);
-
-static CONTROLLERS: Topic = Topic::new(
-    Category::Configuration,
-    "configuration.controllers",
-    "the controllers have been told what they need",
-    "docs/guides/troubleshoot.md#the-manager-does-not-start",
-);
-
-static MIGRATION: Topic = Topic::new(
-    Category::Configuration,
-    "configuration.leader-migration",
-    "the file of leader migration can be used",
-    "docs/guides/leader-migration.md",
-);
-
-static SECURE_PORT: Topic = Topic::new(
-    Category::Configuration,
-    "configuration.secure-port",
-    "the files of the secure port can be used",
-    "docs/guides/troubleshoot.md#the-manager-does-not-start",
-);
+topics! { Configuration:
+    PROVIDER = "configuration.provider", "the provider is built in",
+        "docs/guides/troubleshoot.md#the-manager-does-not-start";
+    FLAGS = "configuration.flags", "flags are understood", "docs/reference/flags.md";
+    SETTINGS = "configuration.cloud", "the cloud's configuration can be used",
+        "docs/guides/troubleshoot.md#the-manager-does-not-start";
+    CONTROLLERS = "configuration.controllers", "the controllers have been told what they need",
+        "docs/guides/troubleshoot.md#the-manager-does-not-start";
+    MIGRATION = "configuration.leader-migration", "the file of leader migration can be used",
+        "docs/guides/leader-migration.md";
+    SECURE_PORT = "configuration.secure-port", "the files of the secure port can be used",
+        "docs/guides/troubleshoot.md#the-manager-does-not-start";
+}
 
 /// What the configuration is looked at for; for the page about the command.
 pub const TOPICS: &[&Topic] = &[

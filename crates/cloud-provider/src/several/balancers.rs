@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bowline_plan::{EventSpec, Refusal};
 
-use super::served::{Balancers, Balancing, lock};
+use super::served::{Balancers, Balancing};
 use super::session::{InTurn, Part};
 use crate::orphans::{Found, OrphanFacts, compare};
 use crate::{
     AnnotationSpec, Begin, LoadBalancer, MadeFor, Node, NodeSet, Question, Reconcile, ReconcileKind, Service,
-    ServiceFacts, ServiceKey, ServicesView,
+    ServiceFacts, ServiceKey, ServicesView, lock,
 };
 
 impl Begin<ServiceFacts> for Balancers {

@@ -1,7 +1,7 @@
 //! Which cloud balances for a Service, and what this process had to do with it there.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bowline_plan::Refusal;
 
@@ -9,7 +9,7 @@ use super::{Cloud, Known, services_of};
 use crate::orphans::{OrphanFacts, compare};
 use crate::{
     CloudError, Kept, LoadBalancer, MadeFor, Node, NodeSet, Readiness, Service, ServiceClasses, ServiceFacts,
-    ServiceKey, facts,
+    ServiceKey, facts, lock,
 };
 
 /// The load balancers of several clouds.
@@ -323,8 +323,4 @@ impl Balancers {
                 record.doubted.insert(cloud)
             })
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,7 @@ use bowline_cloud_provider::GaugeSpec;
 /// Services whose load balancer is not as it should be.
 pub static UNSETTLED: GaugeSpec = GaugeSpec {
     name: "load_balancers_unsettled",
-    help: "Services whose load balancer is not as it should be, by what came of the last sync: pending (its sync has not ended yet), waiting (the cloud is busy with it), no_nodes (there is no Node for it to lead to), quota (a quota or limit of the cloud is reached, or it has no more of what is needed), refused (a person has to change something, the event says what), denied, invalid, conflict, throttled or failed (what the cloud answered), kubernetes (the API server refused a write)",
+    help: "Services whose load balancer is not as it should be, by what came of the last sync: pending (its sync has not ended yet), waiting (the cloud is busy with it), no_nodes (there is no Node for it to lead to), quota (a quota or limit of the cloud is reached, or it has no more of what is needed), refused (a person has to change something, the event says what), denied, invalid, conflict, throttled or failed (what the cloud answered), kubernetes (the API server refused a write), unanswered (a call to the cloud has no answer, and may take effect yet)",
     label: "reason",
 };
 

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
+use jiff::Timestamp;
 
+use super::tracked::Tracked;
 use super::unsettled::{Reason, Unsettled};
 use super::{Key, ServiceController};
 use crate::advice;
 use crate::put_back::ROW;
 use crate::queue::RetryAfter;
-use crate::trouble::Trouble;
+use crate::trouble::{NO_ANSWER, Trouble};
 
 /// Trouble that is over within this time is none: most load balancers are made sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,32 +25,59 @@ impl Unsettled {
         self.since.elapsed() < PATIENCE
     }
 
-    /// What the condition says: reason and message.
-    fn shown(&self) -> (&'static str, String) {
+    /// What the condition says.
+    fn shown(&self) -> (Reason, Trouble) {
         let trouble = match self.reason {
             Reason::Pending => Trouble::new("The last change is being worked on"),
             Reason::Waiting | Reason::NoNodes => self.trouble.clone().tried(None),
             _ => self.trouble.clone(),
         };
-        (self.reason.name(), trouble.to_string())
+        (self.reason, trouble)
+    }
+}
+
+impl Tracked {
+    /// What the condition is to say, and for how long that has been so; `None`: nothing, yet.
+    fn shown(&self, now: Timestamp) -> Option<((Reason, Trouble), Duration)> {
+        let trouble = match &self.unsettled {
+            Some(unsettled) => {
+                let is_due = !unsettled.is_early() && unsettled.trouble.what() != NO_ANSWER;
+                is_due.then(|| (unsettled.shown(), unsettled.since.elapsed()))
+            }
+            // The load balancer is as it should be, and somebody takes that out of the status.
+            None => self.fights.contested().map(|(text, lasts)| {
+                let trouble = Trouble::new(text).with_remedy(Some(advice::CHANGED_BACK));
+                ((Reason::Kubernetes, trouble), lasts)
+            }),
+        };
+        let late = self.unanswered.told(now);
+        let without_answer = || {
+            let trouble = Trouble::new(NO_ANSWER).with_remedy(Some(advice::UNANSWERED));
+            ((Reason::Unanswered, trouble), Duration::ZERO)
+        };
+        let trouble = trouble.or_else(|| late.is_some().then(without_answer));
+        trouble.map(|((reason, trouble), lasts)| ((reason, trouble.without_answer(late)), lasts))
     }
 }
 
 impl ServiceController {
     /// A sync of a Service has ended: has the condition brought up to date.
     pub(super) fn condition_is_due(&self, key: &ServiceKey) {
-        let since = self.tracked(key, |tracked| tracked.unsettled.as_ref().map(|it| it.since));
         let is_shown = || {
             self.services
                 .get(key)
                 .is_some_and(|it| facts::trouble(&it).is_some())
         };
-        let after = match since {
-            Some(since) => PATIENCE.saturating_sub(since.elapsed()),
-            None if is_shown() => Duration::ZERO,
-            None => return,
-        };
-        self.queue.add_after(Key::Condition(key.clone()), after);
+        let after = self.tracked(key, |tracked| match &tracked.unsettled {
+            Some(unsettled) if !tracked.unanswered.may_come() => {
+                Some(PATIENCE.saturating_sub(unsettled.since.elapsed()))
+            }
+            None if !is_shown() && !tracked.unanswered.may_come() => None,
+            _ => Some(Duration::ZERO),
+        });
+        if let Some(after) = after {
+            self.queue.add_after(Key::Condition(key.clone()), after);
+        }
     }
 
     /// Writes the condition, if it is not what the Service shows.
@@ -56,26 +85,19 @@ impl ServiceController {
         // What has a class, or asks for no load balancer, is another's, with whatever stands on it that this process did not write.
         let is_told = self.tracked(key, |tracked| tracked.is_trouble_told);
         let classes = self.classes();
+        let is_removed = |it: &Service| facts::has_finalizer(it) && classes.served(it);
         let ours = |it: &Arc<Service>| {
-            !classes.leaves_to_others(it) && (classes.is_wanted(it) || facts::has_finalizer(it) || is_told)
+            !classes.leaves_to_others(it) && (classes.is_wanted(it) || is_removed(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
-        let (is_early, trouble, lasts) = self.tracked(key, |tracked| match &tracked.unsettled {
-            Some(unsettled) if unsettled.is_early() => (true, None, Duration::ZERO),
-            Some(unsettled) => (false, Some(unsettled.shown()), unsettled.since.elapsed()),
-            // The load balancer is as it should be, and somebody takes that out of the status.
-            None => match tracked.fights.contested() {
-                Some((text, lasts)) => {
-                    let trouble = Trouble::new(text).with_remedy(Some(advice::CHANGED_BACK));
-                    (
-                        false,
-                        Some((Reason::Kubernetes.name(), trouble.to_string())),
-                        lasts,
-                    )
-                }
-                None => (false, None, Duration::ZERO),
-            },
+        let now = self.ctx.kube.clock().now();
+        let (is_early, shown) = self.tracked(key, |tracked| {
+            let is_early = tracked.unsettled.as_ref().is_some_and(Unsettled::is_early);
+            (is_early, tracked.shown(now))
         });
+        let is_early = is_early && shown.is_none();
+        let lasts = shown.as_ref().map_or(Duration::ZERO, |(_, lasts)| *lasts);
+        let trouble = shown.map(|((reason, trouble), _)| (reason.name(), trouble.to_string()));
         self.forget_unused(key);
         if self.tracked(key, |tracked| tracked.fights.contested().is_some()) {
             self.queue.add_after(Key::Condition(key.clone()), ROW); // nothing else tells that it has ended

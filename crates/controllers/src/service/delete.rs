@@ -1,14 +1,12 @@
 //! Removes the balancer of a Service that is going, or that no longer asks for one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_cloud_provider::{
     AddressNote, ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
-use tokio::time::Instant;
 
 use super::ServiceController;
 use super::causes::Causes;
@@ -17,9 +15,7 @@ use super::outcome::Outcome;
 use super::state::{Progress, Session, State};
 use super::status::is_published;
 use crate::events;
-
-/// How long a call of the process before this one may take effect yet.
-const OF_ANOTHER: Duration = Duration::from_secs(20);
+use crate::trouble::NO_ANSWER;
 
 const PROBE: &str = "failed to check if load balancer exists before cleanup";
 const DELETE: &str = "failed to delete load balancer";
@@ -125,17 +121,6 @@ impl ServiceController {
         }
     }
 
-    /// The process before this one may have begun to create something for a Service that goes and shows no address: a call that it made
-    /// is under way yet.
-    fn expect_late(&self, key: &ServiceKey, service: &Service) {
-        let is_inherited = facts::has_finalizer(service) && facts::published_addresses(service).is_empty();
-        self.tracked(key, |tracked| {
-            if is_inherited && !tracked.is_planned {
-                tracked.may_come_until(Instant::now() + OF_ANOTHER, false);
-            }
-        });
-    }
-
     /// Begins to remove what the cloud has for a Service.
     fn begin_removal(&self, service: &Arc<Service>, progress: Progress) -> Result<Session, Box<Outcome>> {
         // The Nodes tell a provider which cluster this is, and so what is not its own.
@@ -161,18 +146,24 @@ impl ServiceController {
             Ok(parked) => (parked.session, parked.progress),
             Err(mut progress) => {
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
-                self.expect_late(key, service);
+                self.expect_late(key, service, true);
                 (self.begin_removal(service, progress)?, progress)
             }
         };
         let before = Arc::clone(&session.facts().service);
         let outcome = match self.drive(key, &mut *session, &mut progress).await {
-            Ok(Driven::Settled(..)) if let Some(after) = self.tracked(key, |it| it.late_creation()) => {
+            Ok(Driven::Settled(..))
+                if let Some(after) = self.tracked(key, |it| it.unanswered.look_for_creation()) =>
+            {
                 if progress.has_written {
                     self.room_was_made();
                 }
-                let reason = "a call that was given up may have its effect yet".to_owned();
-                Outcome::parked(reason, self.begin_removal(service, progress)?, progress, after)
+                Outcome::parked(
+                    NO_ANSWER.to_owned(),
+                    self.begin_removal(service, progress)?,
+                    progress,
+                    after,
+                )
             }
             Ok(Driven::Settled(status, _)) => {
                 if progress.has_written {

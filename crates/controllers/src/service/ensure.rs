@@ -56,6 +56,7 @@ impl ServiceController {
         if causes.has(Causes::CHANGED) {
             self.tracked(key, |tracked| _ = tracked.fights.may_publish());
         }
+        self.expect_late(key, &service, false);
         let begun = match self.resume(&service, causes, before) {
             Ok(parked) => Ok((parked.session, parked.progress)),
             Err(progress) => self.begin(key, &service, progress).await,

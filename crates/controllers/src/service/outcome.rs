@@ -184,7 +184,7 @@ impl ServiceController {
                 tracked.nodes = Some(settled.identities);
             }
             tracked.settled();
-            (tracked.removal.rest(), tracked.late())
+            (tracked.removal.rest(), tracked.unanswered.look())
         });
         self.queue.forget(&queued);
         let late = late.into_iter().chain(self.late_of_others());

@@ -297,7 +297,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
 
     fn made(&self, label: &str, gave_up: bool) {
         self.controller
-            .tracked(self.key, |tracked| tracked.made(label, gave_up));
+            .tracked(self.key, |tracked| tracked.unanswered.made(label, gave_up));
         if gave_up {
             self.has_given_up.store(true, Ordering::Relaxed);
             let service = self.key;
@@ -305,9 +305,21 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         }
     }
 
-    fn may_come_until(&self, until: Instant, others_since: Option<Instant>) {
-        self.controller
-            .tracked(self.key, |tracked| tracked.may_come_until(until, self.is_removal));
+    /// It is noted at once, and not from the queue, which ends with the process.
+    fn unanswered<'b>(&'b self, label: &'b str, until: Instant) -> BoxFuture<'b, ()> {
+        Box::pin(async move {
+            self.controller.tracked(self.key, |tracked| {
+                tracked.unanswered.is_silent(label, until, self.is_removal);
+            });
+            let queued = Key::Condition(self.key.clone());
+            self.controller.show_condition(self.key, &queued).await;
+        })
+    }
+
+    fn may_come_until(&self, label: &str, until: Instant, others_since: Option<Instant>) {
+        self.controller.tracked(self.key, |tracked| {
+            tracked.unanswered.gave_up(Some(label), until, self.is_removal);
+        });
         if let Some(begun) = others_since {
             self.controller.may_come_to_others(begun, until);
         }

@@ -5,13 +5,11 @@
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{AddressLoss, KubeWrite, Service, ServiceClasses, facts};
 use bowline_plan::Refusal;
-use bowline_transport::patience::shortest;
 use tokio::time::Instant;
 
 use super::causes::Causes;
@@ -19,6 +17,7 @@ use super::fights::{Asked, Fights};
 use super::needs_update::{changed_entries, needs_update};
 use super::node_identities::{NodeIdentities, NodeSyncTimer};
 use super::state::State;
+use super::unanswered::Unanswered;
 use super::unsettled::{Reason, Unsettled};
 use crate::event_dedup::EventDedup;
 use crate::events;
@@ -66,14 +65,10 @@ pub(super) struct Tracked {
     pub(super) tried: Option<NodeIdentities>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
-    /// Until when a call may take effect that nobody waits for any more; see [`late`](Self::late).
-    late: Option<Instant>,
-    /// The same of a call that may create something.
-    late_creation: Option<Instant>,
+    /// The calls to the cloud that have no answer.
+    pub(super) unanswered: Unanswered,
     /// When the last sync that settled has ended.
     settled_at: Option<Instant>,
-    /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
-    given_up: BTreeMap<String, u32>,
     /// What was said in events.
     pub(super) dedup: EventDedup,
     /// Services that vanished before their balancers were removed.
@@ -85,9 +80,6 @@ pub(super) struct Tracked {
     /// What this process wrote on it, and others change back.
     pub(super) fights: Fights,
 }
-
-/// How long to wait at least and at most before a look for what comes late.
-const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
 /// How long the removal of an earlier Service's balancer may hold up the one that has its name now.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(60);
@@ -133,13 +125,6 @@ impl Removal {
     }
 }
 
-/// How long to wait before the next look for what may come until then; `None`: that has passed. The last look comes after it.
-pub(super) fn look_before(end: Instant) -> Option<Duration> {
-    let left = end.checked_duration_since(Instant::now())?;
-    let (shortest, longest) = LOOKS;
-    (!left.is_zero()).then(|| (left / 2).clamp(shortest, longest))
-}
-
 impl Tracked {
     /// The removal of an earlier Service's balancer does not get done: its successor comes first for a while.
     pub(super) fn rest_removal(&mut self) {
@@ -159,40 +144,10 @@ impl Tracked {
     }
 
     /// Whether something newer waits than what is being done, and a call that hangs is given up for it. Then this is how much time the call
-    /// has in any case: twice as much each time that it was given up, so that also a cloud that is that slow gets it done. Unless it is
-    /// `in_vain`, as for a Service that goes.
-    pub(super) fn is_impatient(&self, label: &str, in_vain: bool) -> Option<Duration> {
-        let given_up = self.given_up.get(label).copied().filter(|_| !in_vain);
+    /// has in any case; see [`Unanswered::patience`].
+    pub(super) fn is_impatient(&self, step: &str, in_vain: bool) -> Option<Duration> {
         let waits = self.causes.has(Causes::CHANGED.and(Causes::NODES));
-        waits.then(|| shortest(given_up.unwrap_or_default()))
-    }
-
-    /// A step or a look has ended.
-    pub(super) fn made(&mut self, label: &str, gave_up: bool) {
-        if gave_up {
-            *self.given_up.entry(label.to_owned()).or_default() += 1;
-        } else {
-            self.given_up.remove(label);
-        }
-    }
-
-    /// A call to the cloud that nobody waits for any more may take effect until then. In a removal it is none that creates something.
-    pub(super) fn may_come_until(&mut self, late: Instant, is_removal: bool) {
-        self.late = self.late.max(Some(late));
-        if !is_removal {
-            self.late_creation = self.late_creation.max(Some(late));
-        }
-    }
-
-    /// After which time to look for what comes late of a call that nobody waits for any more: it was given up for something newer, or made
-    /// by the process before this one. It may undo what is newer, or be left behind where nobody looks. `None`: nothing comes any more.
-    pub(super) fn late(&self) -> Option<Duration> {
-        look_before(self.late?)
-    }
-
-    /// The same where all is removed: what is created after the last look would belong to nobody.
-    pub(super) fn late_creation(&self) -> Option<Duration> {
-        look_before(self.late_creation?)
+        waits.then(|| self.unanswered.patience(step, in_vain))
     }
 
     /// Whether a sync has settled since then.
@@ -329,7 +284,7 @@ impl Tracked {
     pub(super) fn settled(&mut self) {
         self.state = State::Resting;
         self.settled_at = Some(Instant::now());
-        self.given_up = BTreeMap::new();
+        self.unanswered.settled();
         FAILURES.iter().for_each(|reason| self.dedup.over(reason));
     }
 
@@ -338,8 +293,8 @@ impl Tracked {
         self.served();
         self.leave_node_syncs();
         self.state = State::Resting;
-        self.given_up = BTreeMap::new();
-        (self.late, self.late_creation, self.settled_at) = (None, None, None);
+        self.unanswered = Unanswered::default();
+        self.settled_at = None;
         self.synced = None;
         self.fights = Fights::default();
         self.dedup = EventDedup::default();
@@ -368,34 +323,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_cut_short_later_each_time_in_a_row_and_only_for_something_newer() {
+    fn a_call_is_given_up_only_for_something_newer() {
         let mut tracked = Tracked::default();
         tracked.add_causes(Causes::VERIFY.and(Causes::RETRY));
         assert_eq!(tracked.is_impatient("a", false), None, "nothing changed");
         for cause in [Causes::CHANGED, Causes::NODES] {
             tracked.causes = cause;
-            for (gave_up, times) in [(false, 0), (true, 1), (true, 2), (false, 0)] {
-                tracked.made("a", gave_up);
-                let after = [("a", false), ("b", false), ("a", true)];
-                let after = after.map(|(step, in_vain)| tracked.is_impatient(step, in_vain));
-                assert_eq!(after, [times, 0, 0].map(|times| Some(shortest(times))));
-            }
+            assert!(tracked.is_impatient("a", false).is_some());
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_comes_late_is_looked_for_until_its_time_is_over_and_once_more() {
-        let mut tracked = Tracked::default();
-        let looks = |tracked: &Tracked| (tracked.late(), tracked.late_creation());
-        assert_eq!(looks(&tracked), (None, None));
-        let seconds = |s| Some(Duration::from_secs(s));
-        tracked.may_come_until(Instant::now() + Duration::from_secs(100), true);
-        tracked.may_come_until(Instant::now() + Duration::from_secs(20), false);
-        assert_eq!(looks(&tracked), (seconds(15), seconds(10)));
-        tokio::time::advance(Duration::from_secs(19)).await;
-        assert_eq!(looks(&tracked), (seconds(15), seconds(1)), "the last one");
-        tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(looks(&tracked), (seconds(15), None));
     }
 
     #[test]

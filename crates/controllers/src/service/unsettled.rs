@@ -35,11 +35,13 @@ pub(super) enum Reason {
     Failed,
     /// The API server refused or failed.
     Kubernetes,
+    /// A call to the cloud has no answer, and may take effect yet.
+    Unanswered,
 }
 
 impl Reason {
     /// All of them in their order, with the values of the label `reason`.
-    const ALL: [(Self, &'static str); 11] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::Pending, "pending"),
         (Self::Waiting, "waiting"),
         (Self::NoNodes, "no_nodes"),
@@ -51,6 +53,7 @@ impl Reason {
         (Self::Quota, "quota"),
         (Self::Failed, "failed"),
         (Self::Kubernetes, "kubernetes"),
+        (Self::Unanswered, "unanswered"),
     ];
 
     /// The value of the label `reason`.
@@ -119,6 +122,8 @@ impl ServiceController {
         for tracked in lock(&self.tracked).values() {
             if let Some(unsettled) = &tracked.unsettled {
                 standing[unsettled.reason as usize].add(now - unsettled.since);
+            } else if let Some(since) = tracked.unanswered.since() {
+                standing[Reason::Unanswered as usize].add(now - since);
             }
         }
         let all = Reason::ALL.into_iter().zip(standing);

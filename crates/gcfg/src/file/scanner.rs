@@ -60,7 +60,7 @@ impl<'a> Scanner<'a> {
             self.step()?;
         }
         self.skip_blanks()?;
-        while matches!(self.at, Some(';' | '#')) {
+        while self.is_at_comment() {
             while !matches!(self.at, None | Some('\n')) {
                 self.step()?;
             }
@@ -91,6 +91,11 @@ impl<'a> Scanner<'a> {
             }
         };
         Ok(Scanned { token, start })
+    }
+
+    /// Whether a comment begins here.
+    pub(super) fn is_at_comment(&self) -> bool {
+        matches!(self.at, Some(';' | '#'))
     }
 
     /// The value after an equals sign: to the end of the line or to a comment, without the blanks around it.

@@ -10,24 +10,14 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::CloudProvider;
 
-use super::{
-    Category, Check, Outcome, Patient, Topic, answers, ask_each, cloud, kubernetes, managers, objects,
-    some_lines,
-};
+use super::{Check, Outcome, Patient, answers, ask_each, cloud, kubernetes, managers, objects, some_lines};
 
-pub(super) static ALLOWED: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.allowance",
-    "the credentials may do what a manager does, and quotas leave room",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static PODS: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.from-pods",
-    "the manager's pods reach the API server and the cloud",
-    "docs/guides/doctor.md#in-the-pod",
-);
+topics! { pub(super) Cloud:
+    ALLOWED = "cloud.allowance", "the credentials may do what a manager does, and quotas leave room",
+        "docs/guides/troubleshoot.md#the-cloud";
+    PODS = "cloud.from-pods", "the manager's pods reach the API server and the cloud",
+        "docs/guides/doctor.md#in-the-pod";
+}
 
 /// Makes all checks that make sense before a manager is installed, in the order in which they are told. Nothing is written, to the
 /// cloud or to Kubernetes.

@@ -21,62 +21,24 @@ use tokio::time::timeout;
 
 use super::answers::{Answers, NOBODY};
 use super::{
-    Category, Check, Cloud, NAMED, Objects, PATIENCE, Patient, Topic, ask_each, events, listed, no_answer,
-    some_lines, some_of, timed, too_late, took,
+    Check, Cloud, NAMED, Objects, PATIENCE, Patient, Topic, ask_each, events, listed, no_answer, some_lines,
+    some_of, timed, too_late, took,
 };
 use crate::controllers::ControllerName;
 use crate::orphans;
 use crate::why::node::{NO_ROUTE, NOT_ROUTED, WITHOUT_NETWORK};
 use crate::why::{of_here, remedy_of_error};
 
-pub(super) static LOGIN: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.provider",
-    "the provider can be built",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static INSTANCES: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.instances",
-    "instances are listed",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static LOAD_BALANCERS: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.load-balancers",
-    "load balancers are read",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static FITS: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.configuration",
-    "the configuration fits the cloud",
-    "docs/guides/troubleshoot.md#the-cloud",
-);
-
-pub(super) static ROUTES: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.routes",
-    "routes are read",
-    "docs/guides/troubleshoot.md#routes",
-);
-
-pub(super) static BILLED: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.billed",
-    "what is billed belongs to a Service",
-    "docs/runbooks/BowlineIPBlocksOrphaned.md",
-);
-
-pub(super) static LEFT_BEHIND: Topic = Topic::new(
-    Category::Cloud,
-    "cloud.left-behind",
-    "no load balancer is left behind",
-    "docs/explanation/ownership.md#when-a-service-is-gone",
-);
+topics! { pub(super) Cloud:
+    LOGIN = "cloud.provider", "the provider can be built", "docs/guides/troubleshoot.md#the-cloud";
+    INSTANCES = "cloud.instances", "instances are listed", "docs/guides/troubleshoot.md#the-cloud";
+    LOAD_BALANCERS = "cloud.load-balancers", "load balancers are read", "docs/guides/troubleshoot.md#the-cloud";
+    FITS = "cloud.configuration", "the configuration fits the cloud", "docs/guides/troubleshoot.md#the-cloud";
+    ROUTES = "cloud.routes", "routes are read", "docs/guides/troubleshoot.md#routes";
+    BILLED = "cloud.billed", "what is billed belongs to a Service", "docs/runbooks/BowlineIPBlocksOrphaned.md";
+    LEFT_BEHIND = "cloud.left-behind", "no load balancer is left behind",
+        "docs/explanation/ownership.md#when-a-service-is-gone";
+}
 
 /// A listing that takes longer is a cloud in trouble. The alert of slow reads has the same.
 const SLOW: Duration = Duration::from_secs(5);
@@ -266,7 +228,7 @@ pub(super) async fn left_behind(
     let (Some(kube), Some(Ok(services))) = (kube, &objects.services) else {
         return Some(LEFT_BEHIND.skipped("Services are not read"));
     };
-    let (mut unread, mut renamed) = (Vec::new(), Vec::new());
+    let (mut unread, mut renamed, mut unclear) = (Vec::new(), Vec::new(), 0);
     let mut look = async |services: &[Arc<Service>]| {
         let facts = OrphanFacts {
             services: orphans::services(services.to_vec()),
@@ -278,6 +240,10 @@ pub(super) async fn left_behind(
         // Where a manager does not succeed with what it gives back by itself, what is billed tells of it.
         left.retain(|(group, _)| group.iter().any(|it| it.standing == Standing::Orphan));
         let uid = facts.services.cluster_uid().or_else(|| facts.cluster.uid.clone());
+        unclear = others
+            .iter()
+            .filter(|it| it.standing == Standing::Unclear)
+            .count();
         renamed = others;
         renamed.retain(|it| orphans::is_of_this_cluster(it, services, uid.as_deref()));
         unread = unanswered;
@@ -290,7 +256,7 @@ pub(super) async fn left_behind(
         }
         // A Service may have come before the cloud answered.
         match listed(kube.list_services()).await {
-            Ok(services) => Ok(Some(orphans::both(first, look(&services).await?))),
+            Ok(services) => Ok(Some(orphans::both(&first, look(&services).await?).0)),
             Err(_) => Ok(None),
         }
     };
@@ -317,11 +283,13 @@ pub(super) async fn left_behind(
         let lines = lines.chain(unasked).collect();
         return Some(LEFT_BEHIND.warning(seen, RENAMED).with(some_lines(lines)));
     }
+    let nothing = match unclear {
+        0 => format!("`orphans` finds nothing{where_not}"),
+        _ => format!("`orphans` finds nothing for certain, and says why {unclear} are unclear{where_not}"),
+    };
     match (left.is_empty(), unasked.is_empty(), unread.first()) {
-        (true, true, None) => return Some(LEFT_BEHIND.ok("`orphans` finds nothing")),
-        (true, true, Some(_)) => {
-            return Some(LEFT_BEHIND.skipped(format!("`orphans` finds nothing{where_not}")));
-        }
+        (true, true, None) => return Some(LEFT_BEHIND.ok(nothing)),
+        (true, true, Some(_)) => return Some(LEFT_BEHIND.skipped(nothing)),
         (true, false, _) => {
             let seen = format!(
                 "{} may be: its Service left the class of this manager{where_not}",

@@ -9,18 +9,13 @@ use bowline_kube_io::{Kube, SeenEvent};
 use jiff::Timestamp;
 
 use super::services::of_one;
-use super::{
-    Behind, Category, Check, Cloud, NAMED, Objects, Outcome, Topic, events, no_answer, some_of, timed,
-};
+use super::{Behind, Check, Cloud, NAMED, Objects, Outcome, events, no_answer, some_of, timed};
 use crate::plan::{PlanInput, plan_services};
 use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
 
-pub(super) static AS_ASKED: Topic = Topic::new(
-    Category::Services,
-    "services.as-asked",
-    "load balancers are as their Services ask",
-    "docs/guides/troubleshoot.md#services",
-);
+topics! { pub(super) Services:
+    AS_ASKED = "services.as-asked", "load balancers are as their Services ask", "docs/guides/troubleshoot.md#services";
+}
 
 /// How many plans are made: one takes some reads of the cloud.
 const PLANNED: usize = 20;

@@ -153,12 +153,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             }
             let clocks = kubernetes::clocks(patient, kube);
             if clocks.outcome == Outcome::Warning {
-                why.causes.push(Cause::new(
-                    clocks.topic.id,
-                    Outcome::Warning,
-                    clocks.seen,
-                    clocks.remedy,
-                ));
+                why.add(clocks.topic.id, Outcome::Warning, clocks.seen, clocks.remedy);
             }
         }
         // First of all: a manager that ends for it does not run, and so nobody leads.
@@ -175,6 +170,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 "not applied yet: this is what would be made of the file".to_owned(),
             );
         }
+        why.fill_in();
         all.push(why);
     }
     Ok(all)
@@ -196,8 +192,7 @@ fn of_failure(target: &Target, found: &Check) -> Why {
         Outcome::Skipped => (Outcome::Warning, ASK_AS_ANOTHER),
         _ => (Outcome::Failed, &*found.remedy),
     };
-    why.causes
-        .push(Cause::new("kubernetes.unread", outcome, &*found.seen, remedy));
+    why.add("kubernetes.unread", outcome, &*found.seen, remedy);
     let next = match found.outcome {
         Outcome::Skipped => "nothing can be told to whoever may not read it",
         _ => "nothing can be told, until the API server answers",
@@ -208,13 +203,15 @@ fn of_failure(target: &Target, found: &Check) -> Why {
 
 fn unknown(object: String, kind: &str) -> Why {
     let text = format!("there is no such {kind}");
+    let remedy = match kind {
+        "Service" => {
+            "look at the name and the namespace, and at what was said to whoever applied it: a quota (services.loadbalancers) or a policy may have \
+             refused it"
+        }
+        _ => "look at the name",
+    };
     let mut why = Why::new(object);
-    why.causes.push(Cause::new(
-        "object.missing",
-        Outcome::Failed,
-        text,
-        "look at the name and the namespace",
-    ));
+    why.add("object.missing", Outcome::Failed, text, remedy);
     why
 }
 
@@ -254,12 +251,12 @@ async fn of_service(
     let mut why = why::of_service(service, report, &known);
     if report.is_none() {
         let text = format!("the cloud gives {}", no_answer());
-        why.causes.push(Cause::new(
+        why.add(
             "cloud.no-answer",
             Outcome::Failed,
             text,
             "`doctor` says what it answers",
-        ));
+        );
     }
     let is_as_it_is = report.is_some_and(PlanReport::is_idle) && !why::is_troubled(service, &objects.classes);
     if !is_as_it_is

@@ -5,21 +5,13 @@ use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{Clock as _, Kube, KubeError, SystemClock};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Category, Check, Patient, Topic, no_answer, timed, took};
+use super::{Check, Patient, no_answer, timed, took};
+use crate::why::of_api_server;
 
-pub(super) static ANSWERS: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.api-server",
-    "the API server answers",
-    "docs/runbooks/BowlineKubernetesFailing.md",
-);
-
-pub(super) static CLOCKS: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.clocks",
-    "the clocks agree",
-    "docs/runbooks/BowlineClockWrong.md",
-);
+topics! { pub(super) Kubernetes:
+    ANSWERS = "kubernetes.api-server", "the API server answers", "docs/runbooks/BowlineKubernetesFailing.md";
+    CLOCKS = "kubernetes.clocks", "the clocks agree", "docs/runbooks/BowlineClockWrong.md";
+}
 
 /// How far clocks may differ before it is told.
 const DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
@@ -41,8 +33,8 @@ pub(super) async fn answers<'a>(
     };
     let host = kube.host();
     let unreached = |error: &dyn std::fmt::Display| {
-        let remedy = "look at the address, at the certificate authority of the kubeconfig, at the network and at the API server itself";
-        ANSWERS.failed(format!("{host}: {error}"), remedy)
+        let text = error.to_string();
+        ANSWERS.failed(format!("{host}: {text}"), of_api_server(&text))
     };
     let (answer, time) = match timed(kube.server_version()).await {
         None => return (unreached(&no_answer()), None, None),
@@ -200,6 +192,24 @@ mod tests {
             let check = judge_version("k:6443", of(minor), Some(of(37)), "4 ms");
             assert_eq!(check.outcome, outcome, "{minor}");
             assert_eq!(check.seen, format!("k:6443, version 1.{minor}, in 4 ms"));
+        }
+    }
+
+    #[test]
+    fn an_api_server_that_is_not_reached_has_the_remedy_of_the_way() {
+        for (text, remedy) in [
+            (
+                "invalid peer certificate: certificate expired",
+                "kubeadm certs renew",
+            ),
+            (
+                "invalid peer certificate: UnknownIssuer",
+                "certificate-authority-data",
+            ),
+            ("cannot connect: proxy 10.0.0.1:3128: refused", "NO_PROXY"),
+            ("connection refused", "at the network"),
+        ] {
+            assert!(of_api_server(text).contains(remedy), "{text}");
         }
     }
 

@@ -11,17 +11,14 @@ use tokio::time::Instant;
 
 use super::kubernetes::permitted;
 use super::managers::{self, Found, Leader};
-use super::{Category, Check, Outcome, Patient, Topic, no_answer, not_yours, timed};
+use super::{Check, Outcome, Patient, no_answer, not_yours, timed};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
 use crate::why::{FULL, RECENT};
 
-pub(super) static LEASE: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.leader",
-    "a process leads",
-    "docs/guides/troubleshoot.md#the-pod-that-leads",
-);
+topics! { pub(super) Kubernetes:
+    LEASE = "kubernetes.leader", "a process leads", "docs/guides/troubleshoot.md#the-pod-that-leads";
+}
 
 /// How far another computer's clock may be ahead before it is told.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(5);

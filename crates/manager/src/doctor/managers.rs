@@ -8,19 +8,16 @@ use std::collections::BTreeMap;
 use bowline_kube_io::KubeError;
 use bowline_kube_io::workloads::{Pod, PodMeta};
 
-use super::{Category, Check, NAMED, Outcome, Patient, Topic, not_yours};
+use super::{Check, NAMED, Outcome, Patient, not_yours};
 use crate::deployed::{self, Deployed, Program, Value};
 use crate::why::Cause;
 use said::{LOOKED_AT, Said, missing, one_line, pod_name};
 
 pub(super) use said::find;
 
-pub(super) static MANAGERS: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.managers",
-    "a manager runs",
-    "docs/guides/troubleshoot.md#the-manager-does-not-start",
-);
+topics! { pub(super) Kubernetes:
+    MANAGERS = "kubernetes.managers", "a manager runs", "docs/guides/troubleshoot.md#the-manager-does-not-start";
+}
 
 /// The managers of the cluster.
 pub(super) struct Found {

@@ -12,47 +12,20 @@ use bowline_kube_io::{FoundNote, KubeError};
 use jiff::{SignedDuration, Timestamp};
 
 use super::answers::{Answered, Answers, is_foreign, is_missing};
-use super::{Category, Check, Topic, some_lines, some_of, unread};
+use super::{Check, some_lines, some_of, unread};
 use crate::why::node::{
     KEEP_NODES, REBUILT, THROTTLED, TWINS, UNPROVED, WRONG_CHOICE, is_unready, of_autoscaler,
     remedy_of_state, unreached, without_cloud,
 };
 use crate::why::{Shown, of_answer, remedy_of};
 
-pub(super) static READ: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.read",
-    "Nodes are read",
-    "docs/reference/rbac.md",
-);
-
-pub(super) static OWNERS: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.cloud",
-    "Nodes are of this cloud",
-    "docs/guides/troubleshoot.md#nodes",
-);
-
-pub(super) static INSTANCES: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.instances",
-    "Nodes have their instances",
-    "docs/guides/troubleshoot.md#nodes",
-);
-
-pub(super) static INITIALIZED: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.initialized",
-    "Nodes are initialised",
-    "docs/runbooks/BowlineNodeNotInitialized.md",
-);
-
-pub(super) static BALANCED: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.balanced",
-    "Nodes that may be members are members",
-    "docs/guides/troubleshoot.md#nodes",
-);
+topics! { pub(super) Nodes:
+    READ = "nodes.read", "Nodes are read", "docs/reference/rbac.md";
+    OWNERS = "nodes.cloud", "Nodes are of this cloud", "docs/guides/troubleshoot.md#nodes";
+    INSTANCES = "nodes.instances", "Nodes have their instances", "docs/guides/troubleshoot.md#nodes";
+    INITIALIZED = "nodes.initialized", "Nodes are initialised", "docs/runbooks/BowlineNodeNotInitialized.md";
+    BALANCED = "nodes.balanced", "Nodes that may be members are members", "docs/guides/troubleshoot.md#nodes";
+}
 
 /// After this time a Node does not wait any more: something is wrong. The alert has the same.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);

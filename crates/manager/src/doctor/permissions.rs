@@ -6,23 +6,15 @@ use bowline_kube_io::{Kube, KubeError, UserInfo};
 use futures::StreamExt as _;
 
 use super::managers::Found;
-use super::{ASK_AS_ANOTHER, Category, Check, Patient, Topic, no_answer, some_lines, timed};
+use super::{ASK_AS_ANOTHER, Check, Patient, Topic, no_answer, some_lines, timed};
 use crate::config::{Config, Lookup};
 use crate::controllers::ControllerName;
 
-pub(super) static PERMISSIONS: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.permissions",
-    "the manager has its permissions",
-    "docs/reference/rbac.md",
-);
-
-pub(super) static ACCOUNTS: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.controller-accounts",
-    "the ServiceAccounts of the controllers have theirs",
-    "docs/reference/rbac.md",
-);
+topics! { pub(super) Kubernetes:
+    PERMISSIONS = "kubernetes.permissions", "the manager has its permissions", "docs/reference/rbac.md";
+    ACCOUNTS = "kubernetes.controller-accounts", "the ServiceAccounts of the controllers have theirs",
+        "docs/reference/rbac.md";
+}
 
 /// Questions at once.
 const AT_ONCE: usize = 8;

@@ -6,30 +6,16 @@ use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 
-use super::{Behind, Category, Check, NAMED, Outcome, Topic, some_lines, some_of, unread};
+use super::{Behind, Check, NAMED, Outcome, some_lines, some_of, unread};
 use crate::why::addresses::{self, CHANGED};
 use crate::why::{self, Known, Unserved, Why, of_many};
 
-pub(super) static READ: Topic = Topic::new(
-    Category::Services,
-    "services.read",
-    "Services are read",
-    "docs/reference/rbac.md",
-);
-
-pub(super) static SETTLED: Topic = Topic::new(
-    Category::Services,
-    "services.addresses",
-    "Services have their addresses",
-    "docs/guides/troubleshoot.md#services",
-);
-
-pub(super) static KEPT: Topic = Topic::new(
-    Category::Services,
-    "services.addresses-kept",
-    "Services keep their addresses",
-    "docs/guides/troubleshoot.md#an-address-that-changed",
-);
+topics! { pub(super) Services:
+    READ = "services.read", "Services are read", "docs/reference/rbac.md";
+    SETTLED = "services.addresses", "Services have their addresses", "docs/guides/troubleshoot.md#services";
+    KEPT = "services.addresses-kept", "Services keep their addresses",
+        "docs/guides/troubleshoot.md#an-address-that-changed";
+}
 
 /// The checks of this category that need no cloud. Plans are made only of some Services.
 pub(super) fn checks(
@@ -117,8 +103,8 @@ pub(super) fn of_one(service: &Service, plan: Option<&PlanReport>, known: &Known
 
 /// Which Services showed another address before, and who is reached there now.
 fn kept(asking: &[&Arc<Service>], known: &Known<'_>) -> Check {
-    let mut lines = Vec::new();
-    let mut is_taken = false;
+    let (mut lines, mut is_taken) = (Vec::new(), false);
+    let mut remedy = addresses::FOLLOWS.to_owned();
     for service in asking {
         let Some((text, taken)) = addresses::before(service, known) else {
             continue;
@@ -126,16 +112,18 @@ fn kept(asking: &[&Arc<Service>], known: &Known<'_>) -> Check {
         is_taken |= !taken.is_empty();
         let taken: String = taken.iter().map(|it| format!("; {it}")).collect();
         let shown = facts::published_addresses(service).join(", ");
-        lines.push(format!(
-            "service/{}: address {shown}: {text}{taken}",
-            ServiceKey::of(service)
-        ));
+        let object = format!("service/{}", ServiceKey::of(service));
+        remedy = match lines.is_empty() {
+            true => why::filled_in(addresses::FOLLOWS, &object),
+            false => addresses::FOLLOWS.to_owned(),
+        };
+        lines.push(format!("{object}: address {shown}: {text}{taken}"));
     }
     let seen = format!("{} of {} with another one than before", lines.len(), asking.len());
     match (lines.is_empty(), is_taken) {
         (true, _) => KEPT.ok("all"),
-        (_, false) => KEPT.note(seen, addresses::FOLLOWS).with(some_lines(lines)),
-        (_, true) => KEPT.warning(seen, addresses::FOLLOWS).with(some_lines(lines)),
+        (_, false) => KEPT.note(seen, remedy).with(some_lines(lines)),
+        (_, true) => KEPT.warning(seen, remedy).with(some_lines(lines)),
     }
 }
 

@@ -7,19 +7,16 @@ use bowline_kube_io::rbac::Question;
 use bowline_kube_io::{DELETIONS, Kube, KubeError, LeaseLock};
 
 use super::managers::Found;
-use super::{Category, Check, Objects, Outcome, Patient, Topic, no_answer, permissions, timed};
+use super::{Check, Objects, Outcome, Patient, no_answer, permissions, timed};
 use crate::config::ElectionConfig;
 use crate::why::{self, Cause, ETCD_FULL, FULL};
 
 /// How many objects in trouble are tried, each with two requests.
 const TRIED: usize = 3;
 
-pub(super) static ADMITTED: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.admission",
-    "writes are admitted",
-    "docs/runbooks/BowlineKubernetesFailing.md#look",
-);
+topics! { pub(super) Kubernetes:
+    ADMITTED = "kubernetes.admission", "writes are admitted", "docs/runbooks/BowlineKubernetesFailing.md#look";
+}
 
 /// Whether nothing is written because etcd is full.
 pub(super) fn are_for_etcd(check: &Check) -> bool {
@@ -202,9 +199,12 @@ async fn may(kube: &Kube, question: &Question) -> bool {
 /// What the API server says where a webhook that acts elsewhere would have to be asked.
 const NO_REHEARSAL: &str = "does not support dry run";
 
+/// What to do about writes that nobody refuses and that fail all the same.
+const FAILING: &str = "whoever runs the control plane looks at the API server and its log, at etcd, and at webhooks that take too long";
+
 fn judge(tried: Vec<Tried>) -> Check {
     let (mut admitted, mut refused, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    let mut unanswered = Vec::new();
+    let (mut unanswered, mut is_of_server) = (Vec::new(), true);
     for (what, answer) in tried {
         match answer {
             Some(Ok(())) => admitted.push(what),
@@ -219,7 +219,10 @@ fn judge(tried: Vec<Tried>) -> Check {
                 | KubeError::Throttled { .. }
                 | KubeError::Unauthorized(_)),
             )) => unanswered.push(format!("{what}: {error}")),
-            Some(Err(error)) => refused.push(format!("{what}: {error}")),
+            Some(Err(error)) => {
+                is_of_server &= matches!(error, KubeError::Server { code: 500.., .. });
+                refused.push(format!("{what}: {error}"));
+            }
             None => unanswered.push(format!("{what}: {}", no_answer())),
         }
     }
@@ -229,11 +232,14 @@ fn judge(tried: Vec<Tried>) -> Check {
             .with([refused, unknown, unanswered].concat());
     }
     if !refused.is_empty() {
+        let remedy = match is_of_server && !refused.iter().any(|it| it.contains("webhook")) {
+            true => FAILING,
+            false => {
+                "the text names the webhook or the policy that refuses, or cannot be reached: repair it, or have it leave the manager's writes out"
+            }
+        };
         return ADMITTED
-            .failed(
-                format!("a dry run was refused for {}", refused.len()),
-                "the text names the webhook or the policy that refuses, or cannot be reached: repair it, or have it leave the manager's writes out",
-            )
+            .failed(format!("a dry run was refused for {}", refused.len()), remedy)
             .with([refused, unknown, unanswered].concat());
     }
     if !unknown.is_empty() {
@@ -293,6 +299,16 @@ mod tests {
             check.details,
             ["patch services default/web: admission webhook \"a.b\" denied the request: no"]
         );
+
+        let code_500 = KubeError::Server {
+            code: 504,
+            message: "Timeout: request did not complete".to_owned(),
+        };
+        let check = judge(vec![(
+            "patch services default/web".to_owned(),
+            Some(Err(code_500)),
+        )]);
+        assert!(check.remedy.contains("looks at the API server"), "{check:?}");
 
         let check = judge(vec![node(), service("etcdserver: mvcc: database space exceeded")]);
         assert!(check.remedy.contains("etcdctl alarm disarm"), "{check:?}");

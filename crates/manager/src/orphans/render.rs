@@ -14,6 +14,7 @@ const SCHEMA: u32 = 1;
 
 /// What is said of each kind of what stays.
 const OTHERS: &[(Standing, &str, &str)] = &[
+    (Standing::Held, "held by a Service that is being removed", "held"),
     (Standing::Persons, "a person's", "persons"),
     (Standing::AnotherClusters, "another cluster's", "another-clusters"),
     (Standing::Unclear, "unclear", "unclear"),
@@ -24,20 +25,19 @@ pub fn render_text(survey: &Survey) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let count: usize = survey.removals.iter().map(|(orphans, _)| orphans.len()).sum();
-    let _ = match (count, survey.unclear()) {
-        (0, 0) => writeln!(text, "No orphans of cluster {}", survey.cluster),
-        (0, 1) => writeln!(
-            text,
-            "No orphans of cluster {}; 1 unclear item is listed below",
-            survey.cluster
-        ),
-        (0, unclear) => writeln!(
-            text,
-            "No orphans of cluster {}; {unclear} unclear items are listed below",
-            survey.cluster
-        ),
-        (count, _) => writeln!(text, "Orphans of cluster {}: {count}", survey.cluster),
+    let _ = match count {
+        0 => write!(text, "No orphans of cluster {}", survey.cluster),
+        _ => write!(text, "Orphans of cluster {}: {count}", survey.cluster),
     };
+    let below = [(Standing::Unclear, "unclear"), (Standing::Held, "held")];
+    for (standing, word) in below.into_iter().filter(|_| count == 0) {
+        let _ = match survey.count(standing) {
+            0 => Ok(()),
+            1 => write!(text, "; 1 {word} item is listed below"),
+            items => write!(text, "; {items} {word} items are listed below"),
+        };
+    }
+    text.push('\n');
     for unread in &survey.unread {
         let _ = writeln!(text, "Not looked for in {}", unread.error());
     }

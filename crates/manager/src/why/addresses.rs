@@ -55,12 +55,7 @@ pub(super) fn of_addresses(why: &mut Why, service: &Service, report: Option<&Pla
             let text = format!(
                 "Service {other} shows {address}, too, and has the port {port} as well: one of the two is not reached there"
             );
-            why.causes.push(Cause::new(
-                "service.address-shared",
-                Outcome::Warning,
-                text,
-                SHARED,
-            ));
+            why.add("service.address-shared", Outcome::Warning, text, SHARED);
         }
     }
 }
@@ -90,8 +85,7 @@ pub(super) fn of_before(why: &mut Why, service: &Service, known: &Known<'_>) {
         }
         Some((text, taken)) => {
             let text = format!("{text}; {}", taken.join(", "));
-            why.causes
-                .push(Cause::new(CHANGED, Outcome::Warning, text, FOLLOWS));
+            why.add(CHANGED, Outcome::Warning, text, FOLLOWS);
         }
     }
 }

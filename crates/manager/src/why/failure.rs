@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
 use bowline_controllers::trouble::Trouble;
 use bowline_kube_io::SeenEvent;
@@ -91,7 +92,7 @@ impl<'a> Failure<'a> {
     }
 
     pub(super) fn is_wait(&self) -> bool {
-        self.last.is_none() && matches!(self.reason, "waiting" | "pending")
+        self.last.is_none() && matches!(self.reason, "waiting" | "pending" | "unanswered")
     }
 
     pub(super) fn says(&self, now: Timestamp) -> String {
@@ -145,17 +146,23 @@ impl<'a> Failure<'a> {
                 "whoever owns the Service sees that what the text names exists, and that this project may use it; if it names nothing, whoever \
                  runs the manager gives it credentials that may write in the project of this cluster"
             }
+            "quota" if self.text.contains(advice::FULL) => {
+                "whoever runs the network or subnet that the text names frees addresses, or extends it; or whoever owns the Service asks for an \
+                 address elsewhere"
+            }
             "quota" => {
                 "whoever owns the project of the cloud has the limit raised, or deletes what nobody needs"
             }
             "throttled" => {
-                "see who else calls the API of the cloud with these credentials; else nobody has to do anything"
+                "look at the cloud's own status page, as for a maintenance, and who else calls its API with these credentials; else nobody has to do \
+                 anything"
             }
             "conflict" => {
                 "if the text names what stands in the way, such as a router that a network lacks, whoever owns the project clears it; else see who \
                  else changes this load balancer in the cloud"
             }
-            "kubernetes" => "whoever runs the cluster looks at the manager's role, and at admission webhooks",
+            "kubernetes" => OF_KUBERNETES,
+            "" if self.text.contains(" finalizer: ") => OF_KUBERNETES,
             "no_nodes" => "whoever runs the cluster adds Nodes, or lets some in",
             "waiting" | "pending" if self.text.contains("whoever ") => {
                 "nobody has to do anything, unless it stays: then whoever the text names does what it says"
@@ -165,7 +172,8 @@ impl<'a> Failure<'a> {
                  there is for the cloud's operator"
             }
             "waiting" | "pending" => {
-                "nobody has to do anything, unless it stays: then look at the load balancer in the cloud"
+                "nobody has to do anything, unless it stays for minutes: then whoever owns the project looks at the load balancer in the cloud, \
+                 and asks the cloud's support about one that never ends"
             }
             "failed" => "follow the text; if it names nothing, look at the cloud's own status page",
             _ => "follow the text",
@@ -179,6 +187,10 @@ fn without_remedy<'a>(text: &'a str, told: Option<&Trouble>) -> &'a str {
     let without = own.and_then(|own| text.strip_suffix(own)?.strip_suffix("; "));
     without.unwrap_or(text)
 }
+
+/// What to do about a write to the Service that the API server did not take.
+const OF_KUBERNETES: &str = "whoever runs the cluster looks at the manager's role, and at webhooks and policies: what the text names leaves the manager's \
+    writes out";
 
 /// Within this time a cloud makes a load balancer, or changes it: an amphora of OpenStack is built in one to two minutes.
 const CHANGED_WITHIN: SignedDuration = SignedDuration::from_secs(150);

@@ -9,7 +9,7 @@ use bowline_controllers::advice::untaint;
 use bowline_controllers::node_set::left_out_by;
 use bowline_kube_io::Endpoints;
 
-use super::{Cause, Known, Why};
+use super::{Known, Why};
 use crate::outcome::Outcome;
 
 /// Whose finalizers hold a Service that is being deleted, besides this manager's.
@@ -40,12 +40,7 @@ pub(super) fn of_finalizers(why: &mut Why, service: &Service, known: &Known<'_>)
             others.join(", ")
         );
         let remedy = "whoever set that finalizer takes it off when his work is done: look for the controller of that name, and whether it runs";
-        why.causes.push(Cause::new(
-            "service.finalizer-of-another",
-            Outcome::Warning,
-            text,
-            remedy,
-        ));
+        why.add("service.finalizer-of-another", Outcome::Warning, text, remedy);
     }
 }
 
@@ -92,7 +87,7 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
         } else {
             Outcome::Warning
         };
-        why.causes.push(Cause::new(id, outcome, text, remedy));
+        why.add(id, outcome, text, remedy);
         return;
     }
     why.is.push(format!(
@@ -130,12 +125,7 @@ pub(super) fn of_endpoints(why: &mut Why, service: &Service, known: &Known<'_>) 
             pods.join(", ")
         );
         let remedy = "whoever owns the Service has pods run on Nodes that may be members, or sets externalTrafficPolicy to Cluster";
-        why.causes.push(Cause::new(
-            "service.pods-on-no-member",
-            Outcome::Failed,
-            text,
-            remedy,
-        ));
+        why.add("service.pods-on-no-member", Outcome::Failed, text, remedy);
     }
 }
 
@@ -155,17 +145,20 @@ fn of_port_names(why: &mut Why, service: &Service, endpoints: &Endpoints) {
             "" => format!("port {}", port.port),
             name => name.to_owned(),
         };
-        why.causes.push(Cause::new(
+        why.add(
             "service.no-such-port",
             Outcome::Warning,
             format!("no pod behind it has the port `{target}` (targetPort of {of})"),
             "whoever owns the Service names a port that the pods have (ports[].name of their containers), or the number of one",
-        ));
+        );
     }
 }
 
+/// No Node may be a member.
+pub(super) const NO_MEMBER: &str = "service.no-member";
+
 /// What leaves Nodes out that the Service, or its cloud's configuration, does not ask for.
-const SELECTOR: &str = "the selector of Nodes";
+pub(super) const SELECTOR: &str = "the selector of Nodes";
 
 /// How many Nodes may be members, and what keeps the others out.
 pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
@@ -227,8 +220,7 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
         } else {
             "whoever runs the cluster adds Nodes, or lets some in".to_owned()
         };
-        why.causes
-            .push(Cause::new("service.no-member", Outcome::Failed, text, remedy));
+        why.add(NO_MEMBER, Outcome::Failed, text, remedy);
     } else {
         why.is.extend(out);
         of_health(why, &known.selected(service).unwrap_or_default(), set);
@@ -260,12 +252,12 @@ fn of_health(why: &mut Why, nodes: &[Arc<Node>], set: NodeSet) {
         );
         if unready.len() == count {
             let remedy = "whoever runs the cluster looks at the kubelets of these Nodes: behind a Node that is not ready, pods mostly do not answer";
-            why.causes.push(Cause::new(
+            why.add(
                 "service.no-member-ready",
                 Outcome::Failed,
                 format!("no member is ready: {}", unready.join(", ")),
                 remedy,
-            ));
+            );
         } else {
             why.is.push(text);
         }
@@ -308,8 +300,7 @@ pub(super) fn of_zone(why: &mut Why, zone: Option<&str>, known: &Known<'_>) {
         );
         let remedy = "if they share a private network only within their zone, no member can be reached. Whoever owns the Service has the load balancer made in the \
                       zone of the Nodes (see the cloud's annotations), or whoever runs the cluster adds Nodes in its zone";
-        why.causes
-            .push(Cause::new("service.zone-differs", Outcome::Warning, text, remedy));
+        why.add("service.zone-differs", Outcome::Warning, text, remedy);
     } else if zones.len() > 1 {
         why.is.push(format!("the load balancer is in the zone {zone}"));
     }

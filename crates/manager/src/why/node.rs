@@ -380,20 +380,14 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
     known.tell_unled(&mut why, "node.waits");
     if node.provider_id.is_none() && !node.is_uninitialized() {
         let text = "it has neither a provider ID nor the taint, so no controller looks at it";
-        why.causes.push(Cause::new(
-            "node.without-provider-id",
-            Warning,
-            text,
-            without_cloud(),
-        ));
+        why.add("node.without-provider-id", Warning, text, without_cloud());
     }
     let is_same = |it: &&Arc<Node>| it.name != node.name && it.provider_id == node.provider_id;
     let others = known.nodes.unwrap_or_default().iter().filter(is_same);
     let others: Vec<&str> = others.map(|it| it.name.as_str()).collect();
     if node.provider_id.is_some() && !others.is_empty() {
         let text = format!("its provider ID is that of {} as well", others.join(", "));
-        why.causes
-            .push(Cause::new("node.shared-provider-id", Warning, text, TWINS));
+        why.add("node.shared-provider-id", Warning, text, TWINS);
     }
     of_network(&mut why, node, known);
     // Kubelets warn of much else.
@@ -460,8 +454,7 @@ fn of_network(why: &mut Why, node: &Node, known: &Known<'_>) {
             "its pods are not reached: the condition NetworkUnavailable is True ({})",
             network.reason
         );
-        why.causes
-            .push(Cause::new("node.no-network", Failed, text, remedy));
+        why.add("node.no-network", Failed, text, remedy);
     }
     why.causes.extend(odd.map(|(event, text)| {
         let id = format!("{EVENT}{}", event.reason);

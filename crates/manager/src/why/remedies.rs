@@ -34,12 +34,34 @@ pub(super) fn of_text(text: &str) -> Option<Cow<'static, str>> {
     advice::of_the_way(text).map(Cow::Borrowed).or_else(setting)
 }
 
+/// What to do about an API server that is not reached, as the text tells why.
+pub(crate) fn of_api_server(text: &str) -> &'static str {
+    if text.contains("invalid peer certificate") {
+        return match text.contains("xpired") {
+            true => {
+                "the certificate of the API server has expired: whoever runs the control plane renews it, as with `kubeadm certs renew apiserver`; if \
+                 it has not, correct the clock here"
+            }
+            false => {
+                "the certificate of the API server is not of the authority that the kubeconfig or the ServiceAccount names, or bears another name: \
+                 correct certificate-authority-data, or the address"
+            }
+        };
+    }
+    if text.contains("proxy ") {
+        return "the way to the API server goes through a proxy, by HTTPS_PROXY: have NO_PROXY name the address of the API server";
+    }
+    "look at the address, at the certificate authority of the kubeconfig, at the network and at the API server itself"
+}
+
 /// What to do about an answer of the cloud that is a failure.
 pub(crate) fn remedy_of_error(error: &CloudError) -> Cow<'static, str> {
     let known = advice::about(error.kind(), error.message()).map(Cow::Borrowed);
     let remedy = known.or_else(|| of_text(error.message()));
     remedy.unwrap_or(Cow::Borrowed(match error.kind() {
-        ErrorKind::Throttled { .. } => "the cloud asks to be left alone: see who else calls it, and wait",
+        ErrorKind::Throttled { .. } => {
+            "the cloud asks to be left alone: look at its own status page, as for a maintenance, see who else calls it, and wait"
+        }
         ErrorKind::Other => {
             "follow the text; where it names nothing, look at the address of the API and at what answers there"
         }

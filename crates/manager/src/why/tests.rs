@@ -313,7 +313,14 @@ fn nodes_that_are_all_left_out_are_told_with_what_leaves_them_out() {
         effect: TaintEffect::NoSchedule,
         time_added: None,
     });
-    let why = of_service(&service(|_| {}), None, &known(&all, &[]));
+    let guess = [event(
+        "default/web",
+        "NoValidNodes",
+        "none",
+        "2026-01-01T00:29:00Z",
+    )];
+    let why = of_service(&service(|_| {}), None, &known(&all, &guess));
+    assert_eq!(why.causes.len(), 1, "{why:?}");
     let remedy = "kubectl taint node b ToBeDeletedByClusterAutoscaler-";
     assert!(why.causes[0].remedy.ends_with(remedy), "{why:?}");
     let why = of_node(&all[1], &Shown::default(), &known(&all, &[]));

@@ -7,8 +7,9 @@ use bowline_cloud_provider::evidence::Traces;
 use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owner};
 use bowline_cloud_provider::plan::Refusal;
 use bowline_cloud_provider::{
-    Begin, CloudError, CloudProvider, ClusterUid, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer,
-    MadeFor, Reconcile, Route, RouteChange, Routes, ServiceFacts,
+    AbsenceProof, Begin, CloudError, CloudProvider, ClusterUid, FoundBy, Instance, InstanceAnswer,
+    InstanceMetadata, InstanceQuery, InstanceResult, InstanceState, InstancesV2, LoadBalancer, MadeFor,
+    PowerState, Reconcile, Route, RouteChange, Routes, ServiceFacts,
 };
 use futures::future::BoxFuture;
 
@@ -144,5 +145,46 @@ impl Routes for Asked {
     ) -> BoxFuture<'a, Vec<Result<(), CloudError>>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { changes.iter().map(|_| Ok(())).collect() })
+    }
+}
+
+/// A cloud that proves of each instance that it is gone, but for one.
+pub(crate) struct Empty;
+
+fn running() -> Instance {
+    Instance {
+        metadata: InstanceMetadata::default(),
+        power: PowerState::On,
+        state: InstanceState::new("running", "running", &[]),
+        found_by: FoundBy::Id,
+    }
+}
+
+impl CloudProvider for Empty {
+    fn name(&self) -> &'static str {
+        "nimbus"
+    }
+
+    fn has_cluster_id(&self) -> bool {
+        true
+    }
+
+    fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
+        Some(Arc::new(Self))
+    }
+
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
+        None
+    }
+}
+
+impl InstancesV2 for Empty {
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
+        let gone = |query: &InstanceQuery| match query.node.name.as_str() {
+            "well" => Ok(InstanceAnswer::Present(Box::new(running()))),
+            _ => Ok(InstanceAnswer::Absent(AbsenceProof::new("404"))),
+        };
+        let answers = queries.iter().map(gone).collect();
+        Box::pin(async { answers })
     }
 }

@@ -3,13 +3,10 @@
 mod clouds;
 mod deletions;
 mod doctor;
-mod election;
 mod life;
-mod migration;
-mod outage;
 mod plan;
+#[expect(dead_code, reason = "some of it is for the scenarios")]
 mod process;
-mod recovery;
 mod routes;
 mod serving;
 mod side_by_side;

@@ -150,14 +150,6 @@ impl Process {
         until("it leads", || self.leads()).await
     }
 
-    /// Waits until its controllers run.
-    pub(crate) async fn running(&self) {
-        until("the controllers run", || {
-            self.healthz().contains("cloud-node-controller")
-        })
-        .await;
-    }
-
     /// `/readyz`.
     pub(crate) fn is_ready(&self) -> bool {
         self.health.probe(Endpoint::Ready, false, &[]).passed
@@ -231,27 +223,8 @@ pub(crate) fn meets(api: &KubeApi, effect: Effect, verb: &str, resource: &str) {
         .inject(Fault::new(effect).verb(verb).resource(resource));
 }
 
-/// Somebody else writes the lease.
-pub(crate) fn edit_lease(api: &KubeApi, name: &str, fields: &Value) {
-    let mut lease = api.object("Lease", "kube-system", name).unwrap();
-    for (field, value) in fields.as_object().unwrap() {
-        lease["spec"][field] = value.clone();
-    }
-    api.apply_json(lease).unwrap();
-}
-
-/// The lease of the manager.
-pub(crate) const LEASE: &str = "cloud-controller-manager";
-
 pub(crate) async fn pass(seconds: u32) {
     tokio::time::sleep(seconds * SECOND).await;
-}
-
-/// The lease's spec.
-pub(crate) fn lease(api: &KubeApi) -> Value {
-    api.object("Lease", "kube-system", "cloud-controller-manager")
-        .unwrap_or_else(|| panic!("no lease"))["spec"]
-        .clone()
 }
 
 /// Waits until something holds, and tells how long that took.

@@ -13,37 +13,55 @@ const WRITES: u64 = 6;
 /// How long a late call takes: less than any client waits.
 const LATE: Duration = Duration::from_secs(28);
 
-/// How long after it the cloud is looked at.
-const AFTER: Duration = Duration::from_secs(100);
+/// How long after it the cloud is looked at: longer than any client waits.
+const AFTER: Duration = Duration::from_secs(130);
 
 /// Asserts that what is asked for is there and nothing else. A call that was given up is at work beside what comes after it.
 fn assert_as_asked<C: CloudUnderTest>(world: &World<C>, nth: u64) {
     let mut wrong = world.unserved();
     wrong.extend(world.sim.violations());
     wrong.retain(|it| !it.contains("at work at once"));
+    if let Some(web) = world.service("web")
+        && web["status"]["conditions"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty())
+    {
+        wrong.push(format!("told yet: {}", web["status"]["conditions"]));
+    }
     assert!(wrong.is_empty(), "write {nth}: {wrong:?}");
 }
 
-async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duration, is_killed: bool) {
+/// How a process ends, and when: so long after the call began.
+type End = (Duration, bool);
+
+/// Ends the process and begins a new one.
+async fn succeed<C: CloudUnderTest>(world: &mut World<C>, end: Option<End>) {
+    let Some((after, is_killed)) = end else {
+        return;
+    };
+    world.pass(after).await;
+    match is_killed {
+        true => world.kill().await,
+        false => _ = world.stop().await,
+    }
+    world.start();
+}
+
+/// A process is killed when calls are noted, and one that is told to stop does not wait for them.
+const ENDS: [End; 2] = [(Duration::from_secs(6), true), (SECOND, false)];
+
+async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duration, end: Option<End>) {
     for nth in 1..=WRITES {
         let mut world = World::<C>::with_nodes(2).await;
-        let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(takes));
-        world.ask(web(), Wish::Plain);
-        let is_reached = |w: &World<C>| w.cloud().faults().struck(fault) > 0;
-        world
-            .until("a call is late", |w| {
-                is_reached(w) || !w.addresses("web").is_empty()
-            })
-            .await;
-        if !is_reached(&world) {
+        if !world
+            .meets_while_created(Fault::write().nth(nth).delay(takes))
+            .await
+        {
             break; // it takes fewer writes
         }
         world.pass(SECOND).await;
         world.delete_service("web");
-        if is_killed {
-            world.pass(SECOND).await;
-            world.restart().await;
-        }
+        succeed(&mut world, end).await;
         world.gone("web").await;
         world.pass(AFTER).await;
         assert_as_asked(&world, nth);
@@ -51,16 +69,19 @@ async fn deleted_while_a_creation_is_under_way<C: CloudUnderTest>(takes: Duratio
 }
 
 pub(super) async fn a_creation_that_comes_late_is_left_by_no_deletion<C: CloudUnderTest>() {
-    deleted_while_a_creation_is_under_way::<C>(LATE, false).await;
+    deleted_while_a_creation_is_under_way::<C>(LATE, None).await;
 }
 
 pub(super) async fn a_creation_that_comes_late_is_left_by_no_new_process<C: CloudUnderTest>() {
-    deleted_while_a_creation_is_under_way::<C>(SECOND * 8, true).await;
+    deleted_while_a_creation_is_under_way::<C>(SECOND * 8, Some((SECOND, true))).await;
+    for end in ENDS {
+        deleted_while_a_creation_is_under_way::<C>(LATE * 2, Some(end)).await;
+    }
 }
 
-pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTest>() {
+async fn changed_while_a_change_is_under_way<C: CloudUnderTest>(end: Option<End>) {
     for nth in 1..=2 {
-        let world = World::<C>::with_nodes(2).await;
+        let mut world = World::<C>::with_nodes(2).await;
         world.ask(web(), Wish::Plain);
         world.settled("web").await;
         let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(LATE));
@@ -74,9 +95,20 @@ pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTe
         }
         world.pass(SECOND).await;
         world.edit_service("web", |web| web["spec"]["ports"][0]["nodePort"] = 31_444.into());
+        succeed(&mut world, end).await;
         world.until("it is served", |w| w.unserved().is_empty()).await;
         world.pass(AFTER).await;
         assert_as_asked(&world, nth);
+    }
+}
+
+pub(super) async fn a_change_that_comes_late_undoes_no_newer_one<C: CloudUnderTest>() {
+    changed_while_a_change_is_under_way::<C>(None).await;
+}
+
+pub(super) async fn a_change_that_comes_late_undoes_no_newer_one_of_a_new_process<C: CloudUnderTest>() {
+    for end in ENDS {
+        changed_while_a_change_is_under_way::<C>(Some(end)).await;
     }
 }
 
@@ -136,6 +168,49 @@ pub(super) async fn an_address_that_moved_on_meanwhile_is_not_left_with_the_serv
             nth += 1;
         }
         assert!(nth > 1 || was_there, "no call was late");
+    }
+}
+
+/// The address that `a` has is asked for by `b` while a write that takes it from `a` is under way.
+pub(super) async fn an_address_that_is_given_back_late_stays_with_the_service_that_has_it_by_then<
+    C: CloudUnderTest,
+>() {
+    for nth in 1..=WRITES {
+        let world = World::<C>::with_nodes(2).await;
+        let other = world.sim.own_address();
+        world.ask_for("a", 31_300);
+        world.settled("a").await;
+        let address = world.addresses("a")[0].clone();
+        let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(LATE));
+        world.edit_service("a", |it| {
+            it["spec"]["type"] = "ClusterIP".into();
+            it["status"] = serde_json::json!({}); // as the API server does
+        });
+        world.rest().await;
+        if world.cloud().faults().struck(fault) == 0 {
+            break;
+        }
+        // So what hangs is given up.
+        world.edit_service("a", |it| {
+            it["spec"]["type"] = "LoadBalancer".into();
+            world.sim.choose_address(it, Some(&other));
+        });
+        world
+            .until("a has the other one", |w| {
+                w.sim.leads_to(&other) == Some(w.mark("a"))
+            })
+            .await;
+        let mut asked = service("b", &[("", 80, 31_301)]);
+        world.sim.choose_address(&mut asked, Some(&address));
+        world.ask(asked, Wish::Plain);
+        let leads_to_b = |w: &World<C>| w.sim.leads_to(&address) == Some(w.mark("b"));
+        world.until("the address leads to b", leads_to_b).await;
+        world.pass(AFTER).await;
+        assert!(
+            leads_to_b(&world),
+            "write {nth}: {:?}",
+            world.sim.leads_to(&address)
+        );
     }
 }
 

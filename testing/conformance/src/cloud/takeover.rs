@@ -1,7 +1,10 @@
 //! From one process to the next, and from one hour to the next: nothing is written where nothing changed.
 
+use bowline_kube_api::{Effect, Fault as KubeFault};
+use serde_json::{Value, json};
+
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{SECOND, World, web};
+use super::world::{SECOND, World, service, web};
 
 /// A world where all is done that the cloud can do.
 async fn settled<C: CloudUnderTest>() -> World<C> {
@@ -95,4 +98,62 @@ pub(super) async fn the_same_seed_gives_the_same_history<C: CloudUnderTest>() {
     assert_eq!(differs, None, "the histories part here");
     assert_eq!(first.len(), second.len());
     assert_ne!(history(2).await, first, "the seed has no effect");
+}
+
+/// Whether the status of the original shows an address by then or not.
+pub(super) async fn a_copied_manifest_touches_nothing_of_a_service_whose_publication_is_refused<
+    C: CloudUnderTest,
+>() {
+    for is_shown in [false, true] {
+        let world = World::<C>::with_nodes(2).await;
+        // The finalizer is written by the same request.
+        let shows = |service: &Value| service["status"]["loadBalancer"]["ingress"].is_array();
+        let refuse = || {
+            let fault = KubeFault::new(Effect::Deny(shows)).resource("services");
+            world
+                .api
+                .faults()
+                .inject(fault.subresource("status").times(1_000));
+        };
+        if is_shown {
+            world.ask(web(), Wish::Plain);
+            world.settled("web").await;
+            refuse();
+        } else {
+            refuse();
+            world.ask(web(), Wish::Plain);
+            world.pass(SECOND * 60).await;
+        }
+        let mark = world.mark("web");
+        let of_original = || {
+            let all = world.sim.balancers();
+            let own = all.into_iter().filter(|balancer| balancer.service == mark);
+            own.collect::<Vec<_>>()
+        };
+        let before = of_original();
+        assert_eq!(before.len(), 1, "{is_shown}");
+        let mut copy = world.service("web").unwrap();
+        for field in ["uid", "resourceVersion", "creationTimestamp", "finalizers"] {
+            copy["metadata"].as_object_mut().unwrap().remove(field);
+        }
+        for field in ["clusterIP", "clusterIPs"] {
+            copy["spec"].as_object_mut().unwrap().remove(field);
+        }
+        copy["metadata"]["name"] = json!("copy");
+        copy["spec"]["ports"] =
+            service("", &[("web", 8080, 31400), ("admin", 9000, 31401)])["spec"]["ports"].take();
+        world.apply(copy);
+        world.pass(SECOND * 300).await;
+        assert_eq!(of_original(), before, "{is_shown}");
+        world.delete_service("copy");
+        world.pass(SECOND * 300).await;
+        assert_eq!(of_original(), before, "{is_shown}");
+        world.api.faults().clear();
+        world
+            .until("the copy is gone", |w| w.service("copy").is_none())
+            .await;
+        world.settled("web").await;
+        assert_eq!(of_original(), before, "{is_shown}");
+        world.until("it is served", |w| w.unserved().is_empty()).await;
+    }
 }

@@ -219,6 +219,8 @@ pub enum Ability {
     Repair,
     /// A Service may ask for an address that the owner has, and that another Service asked for before.
     ChosenAddresses,
+    /// An address that a Service had from the cloud may be asked for by another one when it was given back.
+    ReturnedAddresses,
     /// The cloud tells which instance is switched off.
     PowerState,
     /// An instance may get other addresses.
@@ -246,6 +248,7 @@ impl Ability {
             Self::EmptyBalancers => "the last nodes stay behind balancers",
             Self::Repair => "no periodic check of balancers",
             Self::ChosenAddresses => "addresses do not move from one service to another",
+            Self::ReturnedAddresses => "nobody chooses an address that was given back",
             Self::PowerState => "no power state",
             Self::NewAddresses => "addresses never change",
             Self::OtherProjects => "one project only",

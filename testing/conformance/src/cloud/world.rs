@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::Transport;
-use bowline_cloud_kit::CloudService;
+use bowline_cloud_kit::{CloudService, Fault};
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{Kube, KubeMetrics, KubeOptions, TokioClock};
 use bowline_manager::config::Config;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::fuse::{self, Fuse, Writer};
-use super::under_test::{CloudUnderTest, Seat};
+use super::under_test::{CloudUnderTest, Seat, Wish};
 
 mod claims;
 mod journals;
@@ -324,6 +324,16 @@ impl<C: CloudUnderTest> World<C> {
     /// Lets virtual time pass.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
+    }
+
+    /// Asks for [`web`] and waits until one of its writes meets this; whether one does before it has an address.
+    pub(super) async fn meets_while_created(&self, fault: Fault) -> bool {
+        let fault = self.cloud().faults().add(fault);
+        self.ask(web(), Wish::Plain);
+        let is_met = |world: &Self| world.cloud().faults().struck(fault) > 0;
+        let is_over = |world: &Self| is_met(world) || !world.addresses("web").is_empty();
+        self.until("a call meets it", is_over).await;
+        is_met(self)
     }
 
     /// Lets everything happen until the condition holds; says how long that took.

@@ -96,6 +96,7 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         Ability::ReadyNodesOnly,
         Ability::Repair,
         Ability::ChosenAddresses,
+        Ability::ReturnedAddresses,
         Ability::PowerState,
         Ability::NewAddresses,
         Ability::OtherProjects,

@@ -31,6 +31,9 @@ pub trait Way: Send + Sync + 'static {
 
     /// What Neutron lacks.
     const WITHOUT: &'static [&'static str];
+
+    /// Variables of the process.
+    const VARIABLES: &'static [(&'static str, &'static str)] = &[];
 }
 
 /// Whole trees in one call, and no security groups.
@@ -51,6 +54,16 @@ impl Way for Parts {
     const BALANCING: &'static str =
         "cascade-delete = false\nmanage-security-groups = true\ncreate-monitor = true\n";
     const WITHOUT: &'static [&'static str] = &["extraroute-atomic"];
+}
+
+/// No Node is deleted because its server is gone.
+pub struct KeptNodes;
+
+impl Way for KeptNodes {
+    const NAME: Option<&'static str> = None;
+    const BALANCING: &'static str = "";
+    const WITHOUT: &'static [&'static str] = &[];
+    const VARIABLES: &'static [(&'static str, &'static str)] = &[("SKIP_NODE_DELETION", "1")];
 }
 
 /// OpenStack and its simulator.
@@ -145,7 +158,8 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
             path: "cloud.conf".to_owned(),
             contents: contents.into_bytes(),
         };
-        let options = Options::read(&config, &Environment::default(), &|path| std::fs::read(path)).unwrap();
+        let environment: Environment = W::VARIABLES.iter().copied().collect();
+        let options = Options::read(&config, &environment, &|path| std::fs::read(path)).unwrap();
         let http = seat.http(Self::NAME, |config| options.settings.configure(config));
         let client = Client::new(http, options.settings.clone());
         let metrics = Metrics::default();

@@ -83,7 +83,8 @@ fn acted(
 }
 
 /// The first word of a text, and the rest.
-pub(super) fn word(text: &str) -> (&str, &str) {
+#[must_use]
+pub fn word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim_start())
@@ -94,7 +95,11 @@ fn parsed<T: std::str::FromStr>(text: &str) -> Result<T, Complaint> {
 }
 
 /// `300ms`, `5s`, `2m` or `1h`.
-pub(super) fn time(text: &str) -> Result<Duration, Complaint> {
+///
+/// # Errors
+///
+/// If it is none of these.
+pub fn time(text: &str) -> Result<Duration, Complaint> {
     let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let number: u64 = parsed(number)?;

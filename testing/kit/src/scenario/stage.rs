@@ -43,6 +43,8 @@ pub(super) struct Stage<'a, C> {
     meanwhile: Option<(Duration, Vec<Step>)>,
     /// Whether a process was stopped at a step.
     pub(super) has_stopped: bool,
+    /// Whether a verb of the cloud's own was said.
+    has_acted: bool,
     begun: Instant,
     /// What is logged since `log`.
     log: Option<(Log, (Dispatch, DefaultGuard))>,
@@ -64,6 +66,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             updates,
             meanwhile: None,
             has_stopped: false,
+            has_acted: false,
             begun: Instant::now(),
             log: None,
         }
@@ -106,10 +109,8 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
         if self.meanwhile.is_some() {
             return Err("nothing is run after meanwhile".to_owned());
         }
-        if [&self.run, &self.answered, &self.plan]
-            .into_iter()
-            .all(Value::is_null)
-        {
+        let seen = [&self.run, &self.answered, &self.plan];
+        if seen.into_iter().all(Value::is_null) && !(C::RUNS_BY_ITSELF && self.has_acted) {
             return Err("nothing is run or called".to_owned());
         }
         self.all_have_struck()
@@ -164,23 +165,42 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
                 self.variables.insert(name.trim().to_owned(), value);
                 Ok(())
             }
+            "until" => self.until(step).await,
             verb => {
+                let words = Words { verb, rest: &whole };
+                if self.cloud_mut().act(&words).await? {
+                    self.has_acted = true;
+                    return Ok(());
+                }
                 if let Some(done) = self.given(verb, rest, &whole, step) {
                     return done;
                 }
                 if let Some(done) = self.expected(verb, step) {
                     return done;
                 }
-                let words = Words { verb, rest: &whole };
-                if self.call(&words).await? {
-                    return Ok(());
-                }
-                match self.cloud_mut().act(&words).await? {
+                match self.call(&words).await? {
                     true => Ok(()),
                     false => Err(format!("no verb {verb}")),
                 }
             }
         }
+    }
+
+    /// `until see PATH OP VALUE` and the other verbs that expect something: time passes until it is so.
+    async fn until(&self, step: &Step) -> Result<(), Complaint> {
+        let step = &Step {
+            text: step.rest().to_owned(),
+            is_verbatim: false,
+            ..step.clone()
+        };
+        let begun = Instant::now();
+        while let Err(complaint) = self.expected(step.verb(), step).ok_or("until what?")? {
+            if begun.elapsed() > MOST_PATIENCE {
+                return Err(format!("never: {complaint}"));
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        Ok(())
     }
 
     /// Goes on in another cluster in the same project.
@@ -354,7 +374,7 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
             }
             "offers" => json!(self.cloud().provider().map(offers)),
             "elapsed_ms" => json!(self.begun.elapsed().as_millis()),
-            _ => return self.cloud().state(),
+            name => return self.cloud().part(name),
         };
         json!({ name: value })
     }
@@ -445,6 +465,9 @@ impl<'a, C: ScenarioCloud> Stage<'a, C> {
 
 /// How often `settle` runs a Service at most, as the service controller does at first.
 const MOST_TRIES: usize = 4;
+/// How long `until` waits at most, and how often it looks.
+const MOST_PATIENCE: Duration = Duration::from_secs(600);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
 /// Runs until one settles.

@@ -126,8 +126,6 @@ pub(crate) struct Busy {
     pub(crate) was_once: bool,
     /// The writes of which it said so while each look showed the balancer at rest.
     unseen: AtRest<CloudStep>,
-    /// The balancer was at rest all the time: a conflict is about what is asked, in this reconcile.
-    is_refuted: bool,
 }
 
 impl Busy {
@@ -143,19 +141,14 @@ impl Busy {
 
     /// The balancer was at rest all the time: a conflict is about what was asked.
     pub(crate) fn refute(&mut self) {
-        *self = Self {
-            is_refuted: true,
-            ..Self::default()
-        };
+        (self.is_now, self.was_once) = (false, false);
+        self.unseen.refute();
     }
 
     /// Whether a conflict from a balancer at rest is about what this step asks: it is the second one, or another step was refused for it.
     pub(crate) fn is_refuted(&self, step: Option<&CloudStep>) -> bool {
-        let is_second = |step| {
-            self.unseen
-                .is_refusal(|known| known == step || known.asks_the_same(step))
-        };
-        self.is_refuted || step.is_some_and(is_second)
+        self.unseen
+            .is_refusal(|known| step.is_some_and(|step| known == step || known.asks_the_same(step)))
     }
 
     /// It is seen to be so.

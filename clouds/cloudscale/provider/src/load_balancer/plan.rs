@@ -172,8 +172,8 @@ struct NextSteps {
 
 impl NextSteps {
     /// Adds a wave, if none before it has a step or stands in its way. Returns whether to go on.
-    fn add(&mut self, seen: &Seen, mut wave: Vec<CloudStep>) -> bool {
-        refused::without_stuck(&seen.memory.refusals, seen.memory.unheard(), &mut wave);
+    fn add(&mut self, seen: &Seen, wave: Vec<CloudStep>) -> bool {
+        let mut wave = seen.memory.without_stuck(wave);
         self.not_persisted.extend(persisted::split_off(seen, &mut wave));
         self.steps = wave;
         // What cannot be created is not stood in for: later waves lean on it, and none may delete its forerunner.

@@ -164,16 +164,6 @@ pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
     Refusal::all(missing.into_iter().chain(is_removed.map(|(_, why)| why)))
 }
 
-/// Takes the removals out of a wave that the API refused, or failed to make: nothing leans on them. Where it answered none, and none at
-/// all (so many calls were `unheard`), the others are for the next reconcile, so that it is not waited for again and again.
-pub(crate) fn without_stuck(refusals: &Refusals, unheard: usize, wave: &mut Vec<CloudStep>) {
-    let is_failed = |(step, why): (&CloudStep, &Refusal)| {
-        why.by == RefusedBy::Failure && step.removes_part() && !step.is_of_member()
-    };
-    let is_silent = unheard > 0 && refusals.iter().any(is_failed);
-    wave.retain(|step| !step.removes_part() || !is_silent && !has(refusals, step));
-}
-
 /// Whether something of a member failed.
 pub(crate) fn has_failed_member(refusals: &Refusals) -> bool {
     let mut all = refusals.iter();

@@ -328,6 +328,11 @@ impl CloudStep {
 }
 
 impl Step for CloudStep {
+    /// Members are tried each by itself: whoever left is balanced over no longer than need be.
+    fn removes(&self) -> bool {
+        self.removes_part() && !self.is_of_member()
+    }
+
     fn label(&self) -> String {
         match self {
             Self::CreateBalancer { new } => format!("create-lb({})", new.name),

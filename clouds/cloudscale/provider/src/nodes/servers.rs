@@ -1,11 +1,11 @@
 //! The servers of the project, found by id or by name, and how they are read.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, InstanceIndex, Node, NodeName};
+use bowline_cloud_provider::{CloudError, InstanceIndex, Node, NodeName, lock};
 use bowline_cloudscale_client::{Client, Server, ServerId};
 use futures::future::try_join_all;
 use tokio::time::Instant;
@@ -147,8 +147,4 @@ async fn one(client: &Client, id: ServerId) -> Result<Option<Server>, CloudError
         Err(error) if error.proves_absence() => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
+use bowline_cloud_provider::keys::FINALIZER_LOAD_BALANCER;
+use bowline_cloud_provider::orphans::{Found, OrphanFacts, Standing};
 use bowline_cloudscale_sim::Tags;
 use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
 use uuid::Uuid;
@@ -76,8 +77,9 @@ async fn among_hundreds_of_objects_only_orphans_of_this_cluster_go() {
     assert_eq!(of_another.count(), 51);
 }
 
+/// What another Service than its own keeps from being an orphan is told, with that Service: nothing is spared silently.
 #[tokio::test(start_paused = true)]
-async fn what_a_living_service_names_or_publishes_is_no_orphan() {
+async fn what_a_living_service_names_or_publishes_is_no_orphan_and_is_told_unless_it_is_in_use() {
     let world = cluster().await;
     let named = add(&world, "named", &marks("uid-before", "uid-kubernetes"));
     world.put(service("other", &[("web", "TCP", 8080, 31300)]));
@@ -85,16 +87,40 @@ async fn what_a_living_service_names_or_publishes_is_no_orphan() {
     let shown = add(&world, "shown", &marks("uid-older", "uid-kubernetes"));
     let balancers = world.sim.load_balancers();
     let shown = balancers.iter().find(|it| it.uuid == shown).unwrap();
+    let address = shown.vips[0].address.to_string();
     world.put(service("third", &[("web", "TCP", 8080, 31400)]));
     world.edit("third", |service| {
-        let ingress = serde_json::json!({ "loadBalancer": { "ingress": [{ "ip": shown.vips[0].address.to_string() }] } });
+        let ingress = serde_json::json!({ "loadBalancer": { "ingress": [{ "ip": address }] } });
         service.status = Some(serde_json::from_value(ingress).unwrap());
     });
+    let left = add(&world, "left", &marks("uid-left", "uid-kubernetes"));
+    world.put(service("former", &[("web", "TCP", 8080, 31500)]));
+    world.annotate("former", "uuid", &left.to_string());
+    world.edit("former", |service| {
+        service.spec.as_mut().unwrap().type_ = Some("ClusterIP".into());
+    });
+    world.put(service("leaving", &[("web", "TCP", 8080, 31600)]));
+    world.run("leaving").await.settled();
+    world.edit("leaving", |service| {
+        service.metadata.finalizers = Some(vec![FINALIZER_LOAD_BALANCER.to_owned()]);
+        service.metadata.deletion_timestamp = Some("2026-02-03T08:15:00Z".parse().unwrap());
+    });
     let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
-    assert!(
-        orphans.is_empty() && others.is_empty(),
-        "{orphans:#?} {others:#?}"
-    );
+    assert!(orphans.is_empty(), "{orphans:#?}");
+    let why = |standing, id: &str| {
+        let of_it = |it: &&Found| it.standing == standing && (it.id == id || id.is_empty());
+        others.iter().find(of_it).map(|it| it.why.clone())
+    };
+    let why_shown = why(Standing::Unclear, &shown.uuid.to_string());
+    let expected = format!("Service default/third shows its address {address}");
+    assert!(why_shown.is_some_and(|it| it.contains(&expected)), "{others:#?}");
+    let why_left = why(Standing::Unclear, &left.to_string());
+    let expected = "Service default/former, which asks for no load balancer, names it";
+    assert!(why_left.is_some_and(|it| it.contains(expected)), "{others:#?}");
+    let why_held = why(Standing::Held, "");
+    let expected = "is being deleted since 2026-02-03T08:15:00Z";
+    assert!(why_held.is_some_and(|it| it.contains(expected)), "{others:#?}");
+    assert_eq!(others.len(), 3, "{others:#?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -64,6 +64,7 @@ impl Api {
         let keys = Keys {
             api_key: Secret::new(API_KEY),
             secret_key: Secret::new(SECRET_KEY),
+            doubt: String::new(),
         };
         let settings = Settings::new(url, keys, project.and_then(Project::parse));
         let http = CloudHttp::new(

@@ -346,6 +346,7 @@ async fn refused_keys_are_looked_for_in_their_file_before_giving_up() {
         Ok(Keys {
             api_key: Secret::new(String::from_utf8_lossy(contents)),
             secret_key: Secret::new("s"),
+            doubt: "look at how it is written".to_owned(),
         })
     };
     let file = CredentialsFile::open(&path, parse).unwrap();
@@ -354,6 +355,10 @@ async fn refused_keys_are_looked_for_in_their_file_before_giving_up() {
     let client = api.client_following(file);
     let error = client.delete_firewall_rule(&"f".into()).await.unwrap_err();
     assert_eq!(error.class, Class::Unauthenticated);
+    assert!(
+        error.to_string().ends_with("; look at how it is written"),
+        "{error}"
+    );
     assert_eq!(api.take_seen().len(), 1);
     std::fs::write(&path, "new").unwrap();
     // The file is looked at once a second at most, however often the keys are refused.

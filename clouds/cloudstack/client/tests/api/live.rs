@@ -19,6 +19,7 @@ fn client() -> Client {
     let keys = Keys {
         api_key: Secret::new(variable("CS_API_KEY")),
         secret_key: Secret::new(variable("CS_SECRET_KEY")),
+        doubt: String::new(),
     };
     let project = Project::parse(&variable("CS_PROJECT_ID"));
     let settings = Settings::new(&variable("CS_API_URL"), keys, project).expect("CS_API_URL");

@@ -1,6 +1,6 @@
 //! The file's one section and its variables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_cloud_http::{Malformed, glimpse, meant, shown_name};
 use bowline_gcfg::Variable;
@@ -85,6 +85,8 @@ const ON: &str = "true";
 #[derive(Default)]
 pub(super) struct File {
     texts: BTreeMap<Setting, String>,
+    /// The keys and the project, where a comment follows their value.
+    cut: BTreeSet<Setting>,
     /// What is unknown and was let pass.
     pub(super) ignored: Vec<String>,
 }
@@ -116,8 +118,18 @@ impl File {
                         "can't store data at section {section}{subsection} (line {line})"
                     ));
                 }
-                Some(Variable { name, value }) if is_known => match Setting::named(&name) {
-                    Some(setting) => file.set(setting, value, line)?,
+                Some(Variable {
+                    name,
+                    value,
+                    is_before_comment,
+                }) if is_known => match Setting::named(&name) {
+                    Some(setting) => {
+                        file.set(setting, value, line)?;
+                        match is_before_comment {
+                            true => file.cut.insert(setting),
+                            false => file.cut.remove(&setting),
+                        };
+                    }
                     None => {
                         // Without an equals sign it may be a value whose name is missing.
                         let near = meant(&name, &Setting::ALL.map(Setting::key));
@@ -186,6 +198,13 @@ impl File {
         let given = self.texts.iter().filter(|(_, text)| !text.is_empty());
         let open = given.filter(|(setting, _)| !matches!(setting.kind(), Kind::Secret));
         open.map(|(setting, text)| (*setting, text.clone())).collect()
+    }
+
+    /// What may be wrong with the keys and the project, where the server does not take them; mostly empty.
+    pub(super) fn doubt(&self) -> String {
+        let of_login = [Setting::ApiKey, Setting::SecretKey, Setting::ProjectId];
+        let cut = of_login.into_iter().filter(|setting| self.cut.contains(setting));
+        bowline_gcfg::cut_short(&cut.map(|setting| setting.key().to_owned()).collect::<Vec<_>>())
     }
 
     /// The text of a setting; empty if it is not there.

@@ -427,3 +427,16 @@ fn a_login_in_the_url_is_not_shown() {
     assert!(shown.contains("https://h/client/api"), "{shown}");
     assert!(!shown.contains("hunter2") && !format!("{options:?}").contains("hunter2"));
 }
+
+#[test]
+fn keys_and_a_project_that_a_comment_cuts_short_are_doubted_and_not_shown() {
+    let doubt = |lines: &str| read(&with(lines)).unwrap().settings.keys.doubt;
+    assert_eq!(doubt("secret-key = \"a#b\"\nregion = r # here"), "");
+    assert_eq!(
+        doubt("api-key = hun;ter2\nproject-id = team # 1"),
+        "the value of `api-key` and of `project-id` ends where a `#` or `;` begins a comment: a value with such a character in it stands in \
+         double quotes"
+    );
+    // The last line counts.
+    assert_eq!(doubt("secret-key = a#b\nsecret-key = ab"), "");
+}

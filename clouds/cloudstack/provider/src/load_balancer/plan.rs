@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::LoadBalancerPlan;
-use bowline_plan::refusal;
+use bowline_plan::{Step as _, refusal};
 
 use crate::load_balancer::annotations::SOURCE_CIDRS;
 use crate::load_balancer::claim::AddressRequest;
@@ -151,9 +151,13 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
         home::leave_others(plan, wanted, &home);
     }
     if plan.is_idle() {
-        plan.claim.opens_only(&wanted.sources.cidrs);
         plan.claim.is_sticky &= wanted.stickiness.is_some() || !plan.left_out.is_empty();
-        plan.replaced = ReplacedRules::default();
+        // Of what could not be closed nothing else tells whose it is.
+        let mut held = plan.observed.memory.refusals.iter();
+        if !held.any(|(step, _)| step.removes()) {
+            plan.claim.opens_only(&wanted.sources.cidrs);
+            plan.replaced = ReplacedRules::default();
+        }
     }
     if plan.is_idle() {
         home::tidy_claim(plan, wanted, &home)?;

@@ -373,6 +373,10 @@ impl RuleChange {
 }
 
 impl Step for CloudStep {
+    fn removes(&self) -> bool {
+        matches!(self, Self::ChangeRule(_, RuleChange::Delete(_)) | Self::Close(_))
+    }
+
     fn label(&self) -> String {
         self.words().label
     }

@@ -431,8 +431,12 @@ impl Refusal {
 
 /// Which options a refused login was made with, and where they are.
 fn remedy(login: &Login, source: &str) -> String {
+    let doubt = match &*login.doubt {
+        "" => String::new(),
+        doubt => format!("; {doubt}"),
+    };
     format!(
-        "The login is made with {} of {source}: correct these there, or the options of domain and project, or `auth-url`",
+        "The login is made with {} of {source}: correct these there, or the options of domain and project, or `auth-url`{doubt}",
         login.options()
     )
 }

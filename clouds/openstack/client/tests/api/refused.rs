@@ -19,6 +19,7 @@ fn login(password: &str) -> Login {
         password: Some(Secret::new(password)),
         tenant_name: "demo".to_owned(),
         domain_id: "default".to_owned(),
+        doubt: "look at how it is written".to_owned(),
         ..Credentials::default()
     });
     login.unwrap()
@@ -72,7 +73,8 @@ async fn other_credentials_are_used_without_a_pause_and_the_former_token_is_forg
     ];
     let (first, api) = client_with(settings(), answers);
     let client = first.continued_over(first.http().clone(), Some(file));
-    client.servers().await.unwrap_err();
+    let error = client.servers().await.unwrap_err().to_string();
+    assert!(error.contains("; look at how it is written"), "{error}");
     assert!(lines(&api, 0)[0].contains(r#""password":"old""#));
     std::fs::write(&path, "new").unwrap();
     client.servers().await.unwrap();

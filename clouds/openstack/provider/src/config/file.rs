@@ -6,6 +6,7 @@ use std::path::Path;
 
 use bowline_cloud_http::{Malformed, meant};
 use bowline_gcfg::SyntaxError;
+use bowline_openstack_client::Credentials;
 
 use super::sections::{ClassOptions, Global, LoadBalancerOptions, Metadata, Networking, Route, options};
 use super::unknown::Unknown;
@@ -77,6 +78,7 @@ impl File {
             }),
             error,
         })?;
+        let mut cut = Vec::new();
         for entry in entries {
             let (line, subsection) = (entry.line, entry.subsection.as_deref());
             let Some((section, options)) = file.section(&entry.section, subsection) else {
@@ -87,6 +89,14 @@ impl File {
                 continue;
             };
             let Some(variable) = entry.variable else { continue };
+            let name = variable.name.to_lowercase();
+            cut.retain(|it| *it != name);
+            if variable.is_before_comment
+                && section == "Global"
+                && Credentials::default().names().contains(&&*name)
+            {
+                cut.push(name);
+            }
             if variable.is_empty() && options.unset(&variable.name) {
                 continue;
             }
@@ -103,6 +113,7 @@ impl File {
                 None => file.unknown.push(Unknown::option(&variable.name, section, line)),
             }
         }
+        file.global.credentials.doubt = bowline_gcfg::cut_short(&cut);
         Ok(file)
     }
 

@@ -85,6 +85,8 @@ pub struct NodeOptions {
     pub deletes_by_name: bool,
     /// Whether no Node is deleted because its server is gone: `SKIP_NODE_DELETION`.
     pub keeps_nodes: bool,
+    /// Where these options are, for messages.
+    pub source: String,
 }
 
 impl Options {
@@ -166,7 +168,7 @@ impl Options {
         }
         Ok(Self {
             tls: tls(&file.global, files)?,
-            nodes: nodes(file, environment, &mut warnings),
+            nodes: nodes(file, environment, source.clone(), &mut warnings),
             load_balancer: load_balancer::read(file, environment, &mut warnings)?,
             router: Some(&file.route.router_id)
                 .filter(|id| !id.is_empty())
@@ -317,7 +319,7 @@ fn tls(global: &Global, files: Files<'_>) -> Result<Tls, OptionError> {
     })
 }
 
-fn nodes(file: &File, environment: &Environment, warnings: &mut Vec<String>) -> NodeOptions {
+fn nodes(file: &File, environment: &Environment, source: String, warnings: &mut Vec<String>) -> NodeOptions {
     let words = file.networking.address_sort_order.split([',', ' ', '\t', '\n']);
     let mut sort_order = Vec::new();
     for word in words.filter(|word| !word.is_empty()) {
@@ -345,5 +347,6 @@ fn nodes(file: &File, environment: &Environment, warnings: &mut Vec<String>) -> 
         public_networks: file.networking.public_network_name.clone(),
         internal_networks: file.networking.internal_network_name.clone(),
         sort_order,
+        source,
     }
 }

@@ -383,6 +383,25 @@ fn options_of_newer_go_managers_and_of_distributors_are_read() {
 }
 
 #[test]
+fn a_password_that_a_comment_cuts_short_is_doubted_and_not_shown() {
+    let doubt = |more: &str| {
+        super::file::File::parse(format!("{LOGIN}{more}").as_bytes())
+            .unwrap()
+            .global
+            .credentials
+            .doubt
+    };
+    assert_eq!(
+        doubt("[Global]\npassword = \"hun#ter2\"\nregion = r # here\n[Networking]\ntoken = a#b"),
+        ""
+    );
+    assert_eq!(
+        doubt("[Global]\npassword = hun#ter2"),
+        "the value of `password` ends where a `#` or `;` begins a comment: a value with such a character in it stands in double quotes"
+    );
+}
+
+#[test]
 fn no_text_shows_a_secret() {
     let options = read("").unwrap();
     assert!(!format!("{options:?}").contains("Secret1"));

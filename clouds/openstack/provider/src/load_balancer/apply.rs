@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Kept};
 use bowline_openstack_client::{ApiError, Class, Client, Port, PortId, PortUpdate, SecurityGroupId};
-use bowline_plan::{Refusal, Step as _};
+use bowline_plan::{Refusal, RefusedBy, Step as _};
 use tokio::time::Instant;
 
 use crate::load_balancer::intent::settings::Setting;
@@ -26,6 +26,9 @@ const GIVEN_PORT_REMEDY: &str = "a driver such as ovn may take no port that is g
 
 /// What a person can do about a port whose security groups may not be changed (`update_port` in Neutron's policies).
 const PORT_REMEDY: &str = "Neutron lets the owner of a port, or of its network, change it: have the project of cloud.conf own the servers' ports, have the operator of the cloud allow it, or set manage-security-groups = false in cloud.conf and open the node ports by hand";
+
+/// What a person can do where Octavia says that a change is under way, and shows none.
+const BUSY_REMEDY: &str = "no change of the load balancer is shown under way; if it stays so, ask the operator of the cloud to look at Octavia's workers: what they left locked is set free by them only";
 
 /// How often a port is read again because somebody else changed it meanwhile.
 const MAX_TRIES: usize = 5;
@@ -152,10 +155,11 @@ async fn write(
     };
     match outcome {
         Err(error) if step.balancer().is_some() && error.is_busy() => {
-            let words = error.message.as_deref().unwrap_or_default().to_owned();
-            Ok(match error.is_of_pool() {
-                true => Learned::PoolLocked(words),
-                false => Learned::Busy(words),
+            let why = told(settings, step, &error).by(RefusedBy::Failure);
+            Ok(Learned::Conflict {
+                why: why.with_remedy(BUSY_REMEDY),
+                is_of_pool: error.is_of_pool(),
+                is_refusal: false,
             })
         }
         outcome => outcome.map_err(|error| remedies::of_write(settings, error)),

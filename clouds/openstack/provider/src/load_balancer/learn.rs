@@ -21,18 +21,28 @@ use crate::load_balancer::vip_ports::{self, Place};
 
 pub(crate) mod predicted;
 
-/// Nothing happened: the looks since the last write go on being counted.
-fn busy(seen: &mut Seen, words: String, is_pool_locked: bool) {
-    let own = &mut seen.memory.own;
-    (own.is_busy, own.busy_words, own.is_pool_locked) = (true, words, is_pool_locked);
-}
-
 /// Adds what a write's answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     let shown = match learned {
         Learned::Done(shown) => shown.map(|shown| *shown),
-        Learned::Busy(words) => return busy(seen, words, false),
-        Learned::PoolLocked(words) => return busy(seen, words, true),
+        // The looks since the last write go on being counted.
+        Learned::Busy => return seen.memory.own.is_busy = true,
+        Learned::Conflict {
+            why,
+            is_refusal: true,
+            ..
+        } => {
+            seen.memory.own.at_rest.refute();
+            not_taken(seen, step, &why);
+            seen.memory.refusals.add_briefly(step.clone(), why);
+            return;
+        }
+        Learned::Conflict { is_of_pool, .. } => {
+            let own = &mut seen.memory.own;
+            own.at_rest.met(step);
+            (own.is_busy, own.is_pool_locked) = (true, is_of_pool);
+            return;
+        }
         Learned::Refused(why) => return not_taken(seen, step, &why),
         Learned::Failed(why) | Learned::Unheard(why) => {
             not_taken(seen, step, &why);

@@ -11,10 +11,17 @@ use bowline_plan::Refusal;
 pub(crate) enum Learned {
     /// It was made; what the object is like now, where the answer shows it.
     Done(Option<Box<Shown>>),
-    /// Nothing happened: Octavia is at work on the load balancer, in its own words; empty if it was not asked.
-    Busy(String),
-    /// Nothing happened: Octavia is at work on the load balancer, or the pool failed and takes neither members nor a monitor.
-    PoolLocked(String),
+    /// Octavia was not asked: a change that another Service made of the load balancer is under way.
+    Busy,
+    /// Nothing happened: Octavia says that another change is under way.
+    Conflict {
+        /// What is told if that is a refusal.
+        why: Refusal,
+        /// Whether it says so of a pool. That may have failed, and takes neither members nor a monitor then.
+        is_of_pool: bool,
+        /// Whether it is a refusal; see [`AtRest`](bowline_plan::AtRest).
+        is_refusal: bool,
+    },
     /// The cloud refused it: the same would be refused again.
     Refused(Refusal),
     /// It failed otherwise, and holds up nothing else in this reconcile.
@@ -39,8 +46,11 @@ impl Told for Learned {
     fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Done(_) => WriteOutcome::Taken,
-            Self::Busy(_) | Self::PoolLocked(_) => WriteOutcome::PutOff,
-            Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::Busy
+            | Self::Conflict {
+                is_refusal: false, ..
+            } => WriteOutcome::PutOff,
+            Self::Conflict { .. } | Self::Refused(_) | Self::Failed(_) => WriteOutcome::NotTaken,
             Self::Unheard(_) => WriteOutcome::Unknown,
         }
     }

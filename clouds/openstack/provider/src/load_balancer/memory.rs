@@ -8,7 +8,7 @@ use bowline_cloud_provider::Recent;
 use bowline_openstack_client::{
     FloatingIp, FloatingIpId, LoadBalancerId, Member, NewSecurityGroupRule, PoolId,
 };
-use bowline_plan::Refusal;
+use bowline_plan::{AtRest, Refusal};
 
 use crate::load_balancer::observed::Observed;
 use crate::load_balancer::step::{CloudStep, PartChange, PoolSetting};
@@ -107,11 +107,11 @@ pub(crate) struct Remembered {
     pub(crate) is_unseen: bool,
     /// How long a change of a part is given before it is looked at.
     pub(crate) change_pause: Duration,
-    /// Octavia refused the last write to the load balancer because another change is under way.
+    /// The last write to the load balancer was put off because another change is under way.
     pub(crate) is_busy: bool,
-    /// What it said then.
-    pub(crate) busy_words: String,
-    /// It was a pool of it that Octavia refused that for: it may have failed, which the load balancer does not show.
+    /// The writes of which Octavia said so while each look showed the load balancer at rest.
+    pub(crate) at_rest: AtRest<CloudStep>,
+    /// It was a pool of it that Octavia said so of: it may have failed, which the load balancer does not show.
     pub(crate) is_pool_locked: bool,
     /// The creation of the load balancer was not answered in time, so it may still show.
     pub(crate) is_creation_late: bool,

@@ -164,7 +164,7 @@ impl Reconciler for Balancers {
         if let Some(id) = balancer {
             let is_of_part = matches!(step, CloudStep::Part { .. });
             if !self.reads.under_way.begin(id, &intent.identity().uid, is_of_part) {
-                return Ok((Learned::Busy(String::new()), self.reads.under_way.pause()));
+                return Ok((Learned::Busy, self.reads.under_way.pause()));
             }
         }
         let (groups, late) = (&self.port_groups, &self.late_creations);
@@ -176,6 +176,10 @@ impl Reconciler for Balancers {
             }
         }
         let mut learned = made?;
+        if let Learned::Conflict { is_refusal, .. } = &mut learned {
+            let at_rest = &seen.memory.own.at_rest;
+            *is_refusal = at_rest.is_refusal(|known| known.asks_the_same(step));
+        }
         let is_wanted = matches!(intent, Intent::Wanted(_));
         self.past(intent, |past| past.written(is_wanted, seen, step, &mut learned));
         if let (CloudStep::Group(change), Learned::Done(shown)) = (step, &learned) {

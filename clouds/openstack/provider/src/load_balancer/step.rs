@@ -212,6 +212,15 @@ impl CloudStep {
 }
 
 impl Step for CloudStep {
+    fn removes(&self) -> bool {
+        match self {
+            Self::Part { change, .. } => {
+                change.takes_part() || matches!(change, PartChange::RemoveMember { .. })
+            }
+            _ => false,
+        }
+    }
+
     fn label(&self) -> String {
         match self {
             Self::CreateBalancer { new } => format!("create-lb({})", new.name),

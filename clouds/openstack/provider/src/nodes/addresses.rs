@@ -82,12 +82,18 @@ pub(crate) fn unmatched(
     ];
     let named = named.into_iter().flat_map(|(setting, names)| {
         let missing = names.iter().filter(|name| !networks.contains(name.as_str()));
-        missing.map(move |name| format!("an address in the network `{name}` ({setting} in cloud.conf)"))
+        missing.map(move |name| {
+            format!(
+                "an address in the network `{name}` ({setting} in {})",
+                options.source
+            )
+        })
     });
     let addresses = || chosen.iter().filter_map(|it| it.address.parse::<IpAddr>().ok());
     let ranges = options.sort_order.iter();
     let ranges = ranges.filter(|range| !addresses().any(|address| range.contains(&address)));
-    let ranges = ranges.map(|range| format!("an address in {range} (address-sort-order in cloud.conf)"));
+    let ranges =
+        ranges.map(|range| format!("an address in {range} (address-sort-order in {})", options.source));
     let lacks: Vec<String> = named.chain(ranges).collect();
     let networks = networks.into_iter().filter(|_| !lacks.is_empty());
     Unmatched {

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
-    RefusalBook, Seen, ServiceKey,
+    RefusalBook, Seen, ServiceKey, lock,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock, Listed};
 use bowline_plan::{Plan, Refusal};
@@ -283,7 +283,7 @@ fn beyond_doubt<K: Ord + Clone>(
     doubt: Duration,
 ) -> BTreeSet<K> {
     let now = Instant::now();
-    let mut suspects = suspects.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut suspects = lock(suspects);
     let looking_so = looking_so.map(|key| {
         let since = suspects.get(&key).copied().unwrap_or(now);
         (key, since)

@@ -8,21 +8,12 @@ use crate::deployed::{Deployed, Program};
 use crate::doctor::kubernetes::permitted;
 use crate::doctor::managers::Found;
 use crate::doctor::permissions::{self, ACCOUNT, PERMISSIONS};
-use crate::doctor::{Category, Check, Outcome, Patient, Topic, leadership, no_answer, some_lines, timed};
+use crate::doctor::{Check, Outcome, Patient, leadership, no_answer, some_lines, timed};
 
-pub(in crate::doctor) static ALONE: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.other-managers",
-    "no other manager works here",
-    "docs/guides/several-managers.md",
-);
-
-pub(in crate::doctor) static INSTALLS: Topic = Topic::new(
-    Category::Kubernetes,
-    "kubernetes.install",
-    "whoever asks may apply the manifests",
-    "docs/guides/install.md",
-);
+topics! { pub(in crate::doctor) Kubernetes:
+    ALONE = "kubernetes.other-managers", "no other manager works here", "docs/guides/several-managers.md";
+    INSTALLS = "kubernetes.install", "whoever asks may apply the manifests", "docs/guides/install.md";
+}
 
 /// Programs that give Services of type LoadBalancer their addresses: a part of the image's name, and what people call it.
 const BALANCERS: [(&str, &str); 5] = [

@@ -9,29 +9,14 @@ use serde_json::Value;
 
 use crate::doctor::answers::{Answers, is_missing};
 use crate::doctor::nodes::{INSTANCES, READ};
-use crate::doctor::{Category, Check, Topic, some_lines, some_of, timed, unread};
+use crate::doctor::{Check, some_lines, some_of, timed, unread};
 use crate::why::of_answer;
 
-pub(in crate::doctor) static EXTERNAL: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.external",
-    "Nodes wait for a manager of this cloud",
-    "docs/guides/bootstrap.md",
-);
-
-pub(in crate::doctor) static VERSIONS: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.versions",
-    "kubelets fit the API server",
-    "docs/guides/bootstrap.md",
-);
-
-pub(in crate::doctor) static PLACEMENT: Topic = Topic::new(
-    Category::Nodes,
-    "nodes.placement",
-    "Nodes can take the manager's pod",
-    "docs/guides/bootstrap.md",
-);
+topics! { pub(in crate::doctor) Nodes:
+    EXTERNAL = "nodes.external", "Nodes wait for a manager of this cloud", "docs/guides/bootstrap.md";
+    VERSIONS = "nodes.versions", "kubelets fit the API server", "docs/guides/bootstrap.md";
+    PLACEMENT = "nodes.placement", "Nodes can take the manager's pod", "docs/guides/bootstrap.md";
+}
 
 /// The label that the manifests look for.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";

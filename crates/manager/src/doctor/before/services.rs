@@ -7,29 +7,15 @@ use bowline_cloud_provider::{LoadBalancer, Service, ServiceKey, facts};
 use jiff::Timestamp;
 
 use crate::doctor::cloud::stand_in;
-use crate::doctor::{Category, Check, Objects, Patient, Topic, no_answer, some_lines, timed, unread};
+use crate::doctor::{Check, Objects, Patient, no_answer, some_lines, timed, unread};
 use crate::plan::{PlanInput, plan_services};
 
-pub(in crate::doctor) static WANTED: Topic = Topic::new(
-    Category::Services,
-    "services.waiting",
-    "Services that would get a load balancer are known",
-    "docs/guides/plan.md",
-);
-
-pub(in crate::doctor) static EXAMPLE: Topic = Topic::new(
-    Category::Services,
-    "services.example",
-    "a Service can get a load balancer",
-    "docs/guides/troubleshoot.md#services",
-);
-
-pub(in crate::doctor) static ADDRESSES: Topic = Topic::new(
-    Category::Services,
-    "services.foreign-addresses",
-    "no Service has an address of somebody else",
-    "docs/guides/several-managers.md",
-);
+topics! { pub(in crate::doctor) Services:
+    WANTED = "services.waiting", "Services that would get a load balancer are known", "docs/guides/plan.md";
+    EXAMPLE = "services.example", "a Service can get a load balancer", "docs/guides/troubleshoot.md#services";
+    ADDRESSES = "services.foreign-addresses", "no Service has an address of somebody else",
+        "docs/guides/several-managers.md";
+}
 
 /// How many plans of Services are made: one takes some reads of the cloud.
 const PLANNED: usize = 20;

@@ -397,3 +397,22 @@ fn nodes_that_are_one_member_are_told_once_and_warn_of_no_service() {
     let told = why.is.iter().filter(|it| it.contains("one instance"));
     assert_eq!(told.count(), 1, "{why:?}");
 }
+
+#[test]
+fn commands_have_the_name_of_the_object_that_is_asked_about() {
+    let mut why = Why::new("service/shop/web".to_owned());
+    why.is.push(crate::why::addresses::FOLLOWS.to_owned());
+    let label = "kubectl label node NAME x-";
+    why.causes
+        .push(Cause::new("service.no-member", Outcome::Failed, "none", label));
+    why.fill_in();
+    assert!(
+        why.is[0].contains("kubectl -n shop patch service web --subresource=status"),
+        "{why:?}"
+    );
+    assert_eq!(why.causes[0].remedy, label);
+    assert_eq!(
+        filled_in("kubectl taint node NAME x", "node/n1"),
+        "kubectl taint node n1 x"
+    );
+}

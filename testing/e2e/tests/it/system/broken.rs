@@ -4,6 +4,7 @@
 //! Then one thing breaks. The words are looked for in what one command prints, `doctor` or `explain` of the object.
 
 mod blind;
+mod night;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_conformance::cloud::{
     CloudUnderTest as _, Instance, SECOND, Since, Start, Wish, tainted_node, web,
 };
-use bowline_conformance::clouds::OpenStack;
+use bowline_conformance::clouds::{KeptNodes, OpenStack};
 use bowline_controllers::route::RouteTiming;
 use bowline_manager::config::RouteSettings;
 use serde_json::json;
@@ -116,4 +116,18 @@ async fn with_two_things_on_a_page_everything_is_as_with_a_thousand() {
         assert_eq!(world.sim.leftovers(), Vec::<String>::new());
     }
     assert_eq!(ends[0], ends[1]);
+}
+
+/// The variable is a distributor's.
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_server_is_gone_goes_unless_the_variable_keeps_it() {
+    let world = World::with_nodes(3).await;
+    world.break_instance("n1");
+    world.until("it is deleted", |w| w.node("n1").is_none()).await;
+
+    let world = bowline_conformance::cloud::World::<OpenStack<KeptNodes>>::with_nodes(3).await;
+    world.break_instance("n1");
+    world.pass(SECOND * 3_600).await;
+    assert!(world.node("n1").is_some());
+    assert!(!world.reasons("n1").contains(&"DeletingNode".to_owned()));
 }

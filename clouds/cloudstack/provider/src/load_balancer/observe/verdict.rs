@@ -12,6 +12,7 @@
 
 use bowline_cloud_provider::ErrorKind;
 use bowline_cloudstack_client::{ApiError, Class};
+use bowline_plan::Step as _;
 
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::objects::FirewallRule;
@@ -62,6 +63,12 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
         }
         CloudStep::ChangeRule(..) | CloudStep::Close(_) => (failure.error.is_definite(), false),
     };
+    // What a removal, or what takes something back, cannot do is counted.
+    let own = &observed.memory.own;
+    let is_beside = step.removes() && !own.known.is_removal && own.failure.is_none();
+    if is_beside && (failure.is_definite && is_trouble || observed.memory.can_leave(&failure.error)) {
+        return Learned::Held(refusal(observed, step, &failure.error));
+    }
     if failure.is_definite && is_refused {
         Learned::Refused(refusal(observed, step, &failure.error))
     } else if failure.is_definite && is_conflict && matches!(step, CloudStep::CreateRule(_)) {

@@ -21,7 +21,7 @@ const MOST_LEFT_ALONE: usize = 1;
 /// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
 const DELETION_LOOKS: usize = 24;
 
-/// The looks at a load balancer that somebody else is changing, or that is at rest and takes no change, 13 s: then the Service says what it waits for, and tries again by the
+/// The looks at a load balancer that somebody else is changing, 13 s: then the Service says what it waits for, and tries again by the
 /// schedule. A Go manager fails at once.
 const CHANGE_LOOKS: usize = 8;
 
@@ -75,13 +75,9 @@ pub(super) fn give_up_in_time(
         balancer.provisioning_status == ProvisioningStatus::PendingUpdate && !is_ours(&balancer.id)
     });
     let steps = identity.options.wait_steps;
-    // Without Octavia's words it was another Service's change here that held it.
-    let is_refused = !memory.own.busy_words.is_empty() && !memory.own.is_pool_locked;
-    let is_at_rest = pending.is_none() && is_refused;
-    let limit = if is_changed_by_others || is_at_rest {
-        steps.min(CHANGE_LOOKS)
-    } else {
-        steps
+    let limit = match is_changed_by_others {
+        true => steps.min(CHANGE_LOOKS),
+        false => steps,
     };
     let looks = looks(memory);
     let text = match (pending, intent) {
@@ -119,16 +115,10 @@ pub(super) fn give_up_in_time(
                 .iter()
                 .map(|balancer| balancer.id.as_str())
                 .collect();
-            let ids = ids.join(", ");
-            match memory.own.is_pool_locked {
-                true => format!(
-                    "a pool of load balancer {ids} is being changed, as Octavia says, while the load balancer itself is at rest; if it stays so, ask the operator of the cloud to look at Octavia's workers"
-                ),
-                false => format!(
-                    "load balancer {ids} takes no change: Octavia says that one is under way ({}); {PENDING_REMEDY}",
-                    memory.own.busy_words
-                ),
-            }
+            format!(
+                "a change that another Service made of load balancer {} is under way; {PENDING_REMEDY}",
+                ids.join(", ")
+            )
         }
         (None, _) => return Ok(()),
     };

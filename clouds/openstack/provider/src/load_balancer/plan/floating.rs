@@ -309,7 +309,10 @@ pub(super) fn unreachable_note(
     observed: &View<'_>,
     balancer: &LoadBalancer,
 ) -> Option<Note> {
-    let recorded = lost(wanted, balancer).filter(|_| current(observed, balancer).is_none())?;
+    // Where its port is gone, the refusal says it, with another remedy: the floating IP stays the Service's.
+    let is_cut_off =
+        || current(observed, balancer).is_none() && unplugged(wanted, observed, balancer).is_none();
+    let recorded = lost(wanted, balancer).filter(|_| is_cut_off())?;
     let note = FLOATING_IP_GONE.note(format!(
         "Floating IP {recorded} of Service {} was deleted or leads elsewhere, and no other one can take its place now: the address that its status shows does not lead to load balancer {}",
         wanted.identity.service, balancer.id

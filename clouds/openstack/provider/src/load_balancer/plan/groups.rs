@@ -85,6 +85,8 @@ impl Groups<'_> {
         if refused.as_ref().is_some_and(|why| !why.is_limit) {
             changes.closing.clear();
         }
+        let unclosed = without_refused(self.seen, &mut changes.closing);
+        refused = refused.or(unclosed);
         let ports = self.ports(&there.id);
         for (all, mut more) in [
             (&mut changes.opening, ports.opening),

@@ -217,6 +217,7 @@ impl<'a> PartsPlan<'a> {
         is_late(self.memory, change)
             || self.own.is_reverted(change)
             || self.refusals.of_change(change).is_some()
+            || self.memory.is_stuck(&change.clone().of(self.balancer))
     }
 
     /// A change that Octavia answered, and that does not show yet.

@@ -10,7 +10,7 @@ use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::members;
 use crate::load_balancer::memory::looks;
 use crate::load_balancer::observe::view::View;
-use crate::load_balancer::observed::{is_pending, since};
+use crate::load_balancer::observed::since;
 use crate::load_balancer::plan::placement;
 use crate::load_balancer::step::PartChange;
 
@@ -50,20 +50,11 @@ pub(super) fn for_nodes(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
 pub(super) fn wait_for(balancer: &LoadBalancer, seen: &View<'_>) -> Next {
     let own = &seen.memory.own;
     let status = &balancer.provisioning_status;
-    // At rest, and a write was refused all the same: only Octavia's words tell why.
-    let reason = match own.is_busy && !is_pending(balancer) && !own.busy_words.is_empty() {
-        true => format!(
-            "load balancer {} is {status}, and the cloud takes no change of it: {}",
-            balancer.id, own.busy_words
-        ),
-        false => {
-            let label = format!("await-lb({} is {status})", balancer.id);
-            let since = since(balancer);
-            match since.strip_suffix("; ") {
-                Some(since) => format!("{label}, {since}"),
-                None => label,
-            }
-        }
+    let label = format!("await-lb({} is {status})", balancer.id);
+    let since = since(balancer);
+    let reason = match since.strip_suffix("; ") {
+        Some(since) => format!("{label}, {since}"),
+        None => label,
     };
     if !own.is_unseen {
         let after = pause(looks(seen.memory));

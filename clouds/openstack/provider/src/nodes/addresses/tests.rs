@@ -183,6 +183,7 @@ fn what_settings_choose_and_a_server_lacks_is_named_with_the_networks_that_it_ha
         internal_networks: vec![internal.to_owned()],
         public_networks: vec![public.to_owned()],
         sort_order: vec![range.parse().unwrap()],
+        source: "cloud.conf".to_owned(),
         ..NodeOptions::default()
     };
     let server: Server = serde_json::from_str(SERVER).unwrap();

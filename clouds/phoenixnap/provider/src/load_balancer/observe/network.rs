@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{ServiceKey, held_back_for};
+use bowline_cloud_provider::{ServiceKey, held_back_for, lock};
 use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock, NetworkBlock, PublicNetwork};
 use bowline_plan::{Refusal, refusal};
 use tokio::sync::Notify;
@@ -480,8 +480,4 @@ pub(crate) fn others(network: &PublicNetwork, block: &str) -> usize {
     let listed = network.ip_blocks.iter().flatten();
     let others = listed.filter(|it| it.id != block && !is_v6(it));
     others.count()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

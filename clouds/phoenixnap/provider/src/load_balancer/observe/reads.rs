@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey};
+use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, lock};
 use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
@@ -454,8 +454,4 @@ fn may_hide_a_block(listed: &Listed<IpBlock>, identity: &Identity) -> bool {
 
 fn hidden(key: &ServiceKey) -> String {
     format!("the list of IP blocks has an entry that cannot be read and may be the one of service {key}")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -36,8 +36,11 @@ impl Reads {
             confirm::note(&observed, memory, false);
             patience::give_up_in_time(intent, &mut observed, memory, |id| self.under_way.is_ours(id))?;
             memory.own.is_busy = false; // to be seen anew
-            if std::mem::take(&mut memory.own.is_pool_locked) && !observed.balancers.iter().any(is_pending) {
-                observed.parts.clear();
+            let is_pool_locked = std::mem::take(&mut memory.own.is_pool_locked);
+            match observed.balancers.iter().any(is_pending) {
+                true => memory.own.at_rest.is_explained(),
+                false if is_pool_locked => observed.parts.clear(),
+                false => {}
             }
         }
         let is_verified = memory.own.is_verified;

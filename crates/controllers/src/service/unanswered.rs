@@ -1,0 +1,249 @@
+//! Calls to the cloud that have no answer. What such a call does may come after what was asked for since, and undo it, or be left behind where
+//! nobody looks. So a Service is looked at until the time limit of each has passed, and keeps its finalizer if one may create something.
+//!
+//! Such a call may also do something to others: an address that has moved on goes back to where it was to lead. Which Services go by the same
+//! object, only the cloud's plan knows. So every Service is looked at again that has settled since the call began, or settles before its
+//! time limit has passed: by then it may have gone by what is undone after that.
+//!
+//! They stand in the condition of the Service from the moment on that one is silent, so the next process knows of them, however this one
+//! ends.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bowline_cloud_provider::{OF_ANOTHER_PROCESS, Service, ServiceKey, facts};
+use bowline_transport::patience::shortest;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::causes::Causes;
+use super::{Key, ServiceController, lock};
+use crate::trouble::{Late, Trouble};
+
+/// How long to wait at least and at most before a look for what comes late.
+const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+
+/// A call without an answer.
+struct Call {
+    /// The step that it is of; `None`: the process before this one made it, and it is not known.
+    step: Option<String>,
+    /// When that was known, and its time limit.
+    since: Instant,
+    until: Instant,
+    /// It may create something: it is of no removal.
+    creates: bool,
+    /// Its answer is waited for.
+    is_waited_for: bool,
+}
+
+/// The calls of one Service without an answer.
+#[derive(Default)]
+pub(super) struct Unanswered {
+    calls: Vec<Call>,
+    /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
+    given_up: BTreeMap<String, u32>,
+}
+
+impl Unanswered {
+    /// How much time a call of a step, or of a look, has in any case before it is given up: twice as much each time that it was given up, so
+    /// that also a cloud that is that slow gets it done. Unless it is `in_vain`, as for a Service that goes.
+    pub(super) fn patience(&self, step: &str, in_vain: bool) -> Duration {
+        let given_up = self.given_up.get(step).copied().filter(|_| !in_vain);
+        shortest(given_up.unwrap_or_default())
+    }
+
+    /// A call of a step is silent, and is waited for.
+    pub(super) fn is_silent(&mut self, step: &str, until: Instant, is_removal: bool) {
+        self.calls.push(Call {
+            step: Some(step.to_owned()),
+            since: Instant::now(),
+            until,
+            creates: !is_removal,
+            is_waited_for: true,
+        });
+    }
+
+    /// A step or a look has ended: its calls are waited for no more.
+    pub(super) fn made(&mut self, step: &str, gave_up: bool) {
+        if gave_up {
+            *self.given_up.entry(step.to_owned()).or_default() += 1;
+        } else {
+            self.given_up.remove(step);
+        }
+        let is_of_step = |call: &Call| call.is_waited_for && call.step.as_deref() == Some(step);
+        self.calls.retain(|call| !is_of_step(call));
+    }
+
+    /// A call that nobody waits for any more may take effect until then. In a removal it is none that creates something.
+    pub(super) fn gave_up(&mut self, step: Option<&str>, until: Instant, is_removal: bool) {
+        let now = Instant::now();
+        self.calls.retain(|call| call.until > now);
+        self.calls.push(Call {
+            step: step.map(str::to_owned),
+            since: now,
+            until,
+            creates: !is_removal,
+            is_waited_for: false,
+        });
+    }
+
+    /// The Service has settled: what was given up is not tried any more.
+    pub(super) fn settled(&mut self) {
+        self.given_up = BTreeMap::new();
+    }
+
+    /// After which time to look for what comes late. `None`: nothing comes any more.
+    pub(super) fn look(&self) -> Option<Duration> {
+        look_before(self.last(|call| !call.is_waited_for)?.until)
+    }
+
+    /// The same where all is removed: what is created after the last look would belong to nobody.
+    pub(super) fn look_for_creation(&self) -> Option<Duration> {
+        look_before(self.last(|call| !call.is_waited_for && call.creates)?.until)
+    }
+
+    /// What is told of these calls, if any of them may take effect yet.
+    pub(super) fn told(&self, now: Timestamp) -> Option<Late> {
+        let last = self.last(|_| true)?;
+        let left = last.until.checked_duration_since(Instant::now())?;
+        let left = SignedDuration::try_from(left)
+            .ok()
+            .filter(|left| left.is_positive())?;
+        Some(Late {
+            until: now.checked_add(left).ok()?,
+            step: last.step.clone().unwrap_or_else(|| OF_BEFORE.to_owned()),
+        })
+    }
+
+    /// Whether one of them may take effect yet.
+    pub(super) fn may_come(&self) -> bool {
+        self.since().is_some()
+    }
+
+    /// Since when one of them has no answer that may take effect yet.
+    pub(super) fn since(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let calls = self.calls.iter().filter(|call| call.until > now);
+        calls.map(|call| call.since).min()
+    }
+
+    fn last(&self, is_meant: impl Fn(&Call) -> bool) -> Option<&Call> {
+        self.calls
+            .iter()
+            .filter(|call| is_meant(call))
+            .max_by_key(|call| call.until)
+    }
+}
+
+/// What stands for the step of a call of the process before this one.
+const OF_BEFORE: &str = "a call of the process before this one";
+
+/// How long to wait before the next look for what may come until then; `None`: that has passed. The last look comes after it.
+fn look_before(end: Instant) -> Option<Duration> {
+    let left = end.checked_duration_since(Instant::now())?;
+    let (shortest, longest) = LOOKS;
+    (!left.is_zero()).then(|| (left / 2).clamp(shortest, longest))
+}
+
+impl ServiceController {
+    /// Expects what the process before this one has left under way: what the condition tells, and what it may have begun to create for a
+    /// Service that goes and shows no address.
+    pub(super) fn expect_late(&self, key: &ServiceKey, service: &Service, is_removal: bool) {
+        if self.tracked(key, |tracked| tracked.is_planned) {
+            return;
+        }
+        let told = facts::trouble(service).and_then(|it| Trouble::read(&it.message).late().cloned());
+        let left = told.as_ref().and_then(|it| {
+            let left = it.until.duration_since(self.ctx.kube.clock().now());
+            Duration::try_from(left).ok()
+        });
+        let is_begun = facts::has_finalizer(service) && facts::published_addresses(service).is_empty();
+        let may_be_made = is_removal && is_begun;
+        let left = left.max(may_be_made.then_some(OF_ANOTHER_PROCESS));
+        if let Some(left) = left {
+            let step = told.as_ref().map(|it| it.step.as_str());
+            let until = Instant::now() + left;
+            self.tracked(key, |tracked| tracked.unanswered.gave_up(step, until, false));
+        }
+    }
+
+    /// A call was given up that changes what other Services may go by too. It was begun no sooner than that, and may take effect until then.
+    pub(super) fn may_come_to_others(&self, begun: Instant, until: Instant) {
+        let late = &mut *lock(&self.late_of_others);
+        *late = (*late).max(Some(until));
+        let Some(after) = look_before(until) else {
+            return;
+        };
+        let mut tracked = lock(&self.tracked);
+        let settled = tracked.iter_mut().filter(|it| it.1.has_settled_since(begun));
+        for (key, tracked) in settled {
+            tracked.add_causes(Causes::VERIFY);
+            self.queue.add_after(Key::Service(ServiceKey::clone(key)), after);
+        }
+    }
+
+    /// After which time a Service that settles now is looked at again for that.
+    pub(super) fn late_of_others(&self) -> Option<Duration> {
+        look_before((*lock(&self.late_of_others))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(s: u64) -> Option<Duration> {
+        Some(Duration::from_secs(s))
+    }
+
+    #[test]
+    fn a_step_has_more_time_each_time_that_it_was_given_up_in_a_row() {
+        let mut unanswered = Unanswered::default();
+        for (gave_up, times) in [(false, 0), (true, 1), (true, 2), (false, 0)] {
+            unanswered.made("a", gave_up);
+            let patience = [("a", false), ("b", false), ("a", true)];
+            let patience = patience.map(|(step, in_vain)| unanswered.patience(step, in_vain));
+            assert_eq!(patience, [times, 0, 0].map(shortest));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_late_is_looked_for_until_its_time_is_over_and_once_more() {
+        let mut unanswered = Unanswered::default();
+        let looks = |it: &Unanswered| (it.look(), it.look_for_creation());
+        assert_eq!(looks(&unanswered), (None, None));
+        unanswered.gave_up(Some("a"), Instant::now() + Duration::from_secs(100), true);
+        unanswered.gave_up(Some("b"), Instant::now() + Duration::from_secs(20), false);
+        assert_eq!(looks(&unanswered), (seconds(15), seconds(10)));
+        tokio::time::advance(Duration::from_secs(19)).await;
+        assert_eq!(looks(&unanswered), (seconds(15), seconds(1)), "the last one");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(looks(&unanswered), (seconds(15), None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_waited_for_is_told_and_not_looked_for() {
+        let mut unanswered = Unanswered::default();
+        let told = |it: &Unanswered| {
+            it.told(Timestamp::UNIX_EPOCH)
+                .map(|it| (it.step, it.until.as_second()))
+        };
+        let until = Instant::now() + Duration::from_secs(60);
+        unanswered.is_silent("a", until, false);
+        assert_eq!(
+            (told(&unanswered), unanswered.look()),
+            (Some(("a".to_owned(), 60)), None)
+        );
+        unanswered.made("a", true);
+        assert_eq!(told(&unanswered), None, "it has ended");
+        unanswered.gave_up(Some("a"), until, false);
+        unanswered.is_silent("a", until + Duration::from_secs(9), false);
+        unanswered.made("a", false);
+        assert_eq!(
+            (told(&unanswered), unanswered.look()),
+            (Some(("a".to_owned(), 60)), seconds(15))
+        );
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!((told(&unanswered), unanswered.look()), (None, None));
+    }
+}
