@@ -158,9 +158,11 @@ impl ServiceController {
                 if progress.has_written {
                     self.room_was_made();
                 }
+                // As its writes left it: it may bear less than before.
+                let latest = Arc::clone(&session.facts().service);
                 Outcome::parked(
                     NO_ANSWER.to_owned(),
-                    self.begin_removal(service, progress)?,
+                    self.begin_removal(&latest, progress)?,
                     progress,
                     after,
                 )
