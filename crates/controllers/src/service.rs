@@ -72,7 +72,6 @@ use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use crate::controller::{Context, Controller};
 use crate::event_dedup::EventDedup;
@@ -87,6 +86,7 @@ use node_identities::KnownIdentities;
 use node_sync::{Balanced, NodeSync};
 use outcome::Outcome;
 use tracked::Tracked;
+use unanswered::LateOfOthers;
 
 /// The canonical name.
 pub const NAME: &str = "service-lb-controller";
@@ -174,8 +174,8 @@ pub struct ServiceController {
     /// A cause to look at some Service has come.
     news: Notify,
     left_behind: Mutex<LeftBehind>,
-    /// Until when a call that was given up may take effect on what several Services go by.
-    late_of_others: Mutex<Option<Instant>>,
+    /// Until when a call may take effect on what several Services go by.
+    late_of_others: Mutex<LateOfOthers>,
     /// What the last run of each background work had to say.
     background_dedup: Mutex<BTreeMap<usize, EventDedup>>,
 }

@@ -128,6 +128,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         late (LoadBalancers, ChosenAddresses) {
             an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before,
+            an_address_that_moved_on_meanwhile_is_brought_back_by_a_new_process,
         }
         late (LoadBalancers, ChosenAddresses, ReturnedAddresses) {
             an_address_that_is_given_back_late_stays_with_the_service_that_has_it_by_then,

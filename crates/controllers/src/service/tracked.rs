@@ -150,9 +150,9 @@ impl Tracked {
         waits.then(|| self.unanswered.patience(step, in_vain))
     }
 
-    /// Whether a sync has settled since then.
-    pub(super) fn has_settled_since(&self, then: Instant) -> bool {
-        self.settled_at >= Some(then)
+    /// Whether a sync has settled since then; `None`: ever.
+    pub(super) fn has_settled_since(&self, then: Option<Instant>) -> bool {
+        self.settled_at.is_some() && self.settled_at >= then
     }
 
     /// A node sync waits for the next sync of this Service.

@@ -135,6 +135,15 @@ impl Unanswered {
     }
 }
 
+/// Until when calls may take effect on what several Services go by.
+#[derive(Default)]
+pub(super) struct LateOfOthers {
+    /// Calls of this process.
+    until: Option<Instant>,
+    /// Calls of the process before this one.
+    of_another: Option<Instant>,
+}
+
 /// What stands for the step of a call of the process before this one.
 const OF_BEFORE: &str = "a call of the process before this one";
 
@@ -164,18 +173,41 @@ impl ServiceController {
             let step = told.as_ref().map(|it| it.step.as_str());
             let until = Instant::now() + left;
             self.tracked(key, |tracked| tracked.unanswered.gave_up(step, until, false));
+            if step.is_some() {
+                self.may_come_to_anybody(until);
+            }
         }
     }
 
     /// A call was given up that changes what other Services may go by too. It was begun no sooner than that, and may take effect until then.
     pub(super) fn may_come_to_others(&self, begun: Instant, until: Instant) {
-        let late = &mut *lock(&self.late_of_others);
-        *late = (*late).max(Some(until));
-        let Some(after) = look_before(until) else {
-            return;
+        {
+            let mut late = lock(&self.late_of_others);
+            late.until = late.until.max(Some(until));
+        }
+        if let Some(after) = look_before(until) {
+            self.look_at_others(Some(begun), after);
+        }
+    }
+
+    /// The same of a call of the process before this one, of which it is not known what it changes: each Service is looked at once, after
+    /// its time limit.
+    fn may_come_to_anybody(&self, until: Instant) {
+        let is_news = {
+            let mut late = lock(&self.late_of_others);
+            let is_news = late.of_another < Some(until);
+            late.of_another = late.of_another.max(Some(until));
+            is_news
         };
+        if is_news {
+            self.look_at_others(None, until - Instant::now() + LOOKS.0);
+        }
+    }
+
+    /// Has Services looked at again that have settled since then; `None`: ever.
+    fn look_at_others(&self, since: Option<Instant>, after: Duration) {
         let mut tracked = lock(&self.tracked);
-        let settled = tracked.iter_mut().filter(|it| it.1.has_settled_since(begun));
+        let settled = tracked.iter_mut().filter(|it| it.1.has_settled_since(since));
         for (key, tracked) in settled {
             tracked.add_causes(Causes::VERIFY);
             self.queue.add_after(Key::Service(ServiceKey::clone(key)), after);
@@ -184,7 +216,13 @@ impl ServiceController {
 
     /// After which time a Service that settles now is looked at again for that.
     pub(super) fn late_of_others(&self) -> Option<Duration> {
-        look_before((*lock(&self.late_of_others))?)
+        let late = lock(&self.late_of_others);
+        let left = late
+            .of_another
+            .and_then(|until| until.checked_duration_since(Instant::now()));
+        let once = left.filter(|left| !left.is_zero()).map(|left| left + LOOKS.0);
+        let looks = [late.until.and_then(look_before), once];
+        looks.into_iter().flatten().min()
     }
 }
 

@@ -114,42 +114,43 @@ pub(super) async fn a_change_that_comes_late_undoes_no_newer_one_of_a_new_proces
 
 /// An address is asked for by `a`, and by `b` instead while a write for `a` is under way: at once or after a while. `b` may have had it
 /// before, where an address stays that is not asked for any more. Says whether there is such a write, before the address leads to `a`.
-async fn moved_on<C: CloudUnderTest>(nth: u64, was_there: bool, after: Duration) -> bool {
-    let world = World::<C>::with_nodes(2).await;
+async fn moved_on<C: CloudUnderTest>(nth: u64, was_there: bool, after: Duration, end: Option<End>) -> bool {
+    let mut world = World::<C>::with_nodes(2).await;
     let address = world.sim.own_address();
-    let ask = |name: &str, node_port, address: Option<&str>| {
+    let ask = |world: &World<C>, name: &str, node_port, address: Option<&str>| {
         let mut asked = service(name, &[("", 80, node_port)]);
         world.sim.choose_address(&mut asked, address);
         world.ask(asked, Wish::Plain);
     };
-    let choose = |name: &str, address: Option<&str>| {
+    let choose = |world: &World<C>, name: &str, address: Option<&str>| {
         world.edit_service(name, |it| world.sim.choose_address(it, address));
     };
     let leads_to = |w: &World<C>, name| w.sim.leads_to(&address) == Some(w.mark(name));
     if was_there {
         for (name, node_port, address) in [("a", 31_300, None), ("b", 31_301, Some(&*address))] {
-            ask(name, node_port, address);
+            ask(&world, name, node_port, address);
             world.settled(name).await;
         }
-        choose("b", None);
+        choose(&world, "b", None);
         world.rest().await;
     }
     let fault = world.cloud().faults().add(Fault::write().nth(nth).delay(LATE));
     match was_there {
-        true => choose("a", Some(&address)),
-        false => ask("a", 31_300, Some(&address)),
+        true => choose(&world, "a", Some(&address)),
+        false => ask(&world, "a", 31_300, Some(&address)),
     }
     world.rest().await;
     if world.cloud().faults().struck(fault) == 0 || leads_to(&world, "a") {
         return false;
     }
-    choose("a", None);
+    choose(&world, "a", None);
     world.pass(after).await;
     match was_there {
-        true => choose("b", Some(&address)),
-        false => ask("b", 31_301, Some(&address)),
+        true => choose(&world, "b", Some(&address)),
+        false => ask(&world, "b", 31_301, Some(&address)),
     }
     world.until("the address leads to b", |w| leads_to(w, "b")).await;
+    succeed(&mut world, end).await;
     world.pass(AFTER).await;
     assert!(
         leads_to(&world, "b"),
@@ -159,16 +160,24 @@ async fn moved_on<C: CloudUnderTest>(nth: u64, was_there: bool, after: Duration)
     true
 }
 
-pub(super) async fn an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before<
-    C: CloudUnderTest,
->() {
+async fn moved_on_meanwhile<C: CloudUnderTest>(end: Option<End>) {
     for (was_there, after) in [(false, 0), (false, 6), (true, 0), (true, 6)] {
         let mut nth = 1;
-        while moved_on::<C>(nth, was_there, SECOND * after).await {
+        while moved_on::<C>(nth, was_there, SECOND * after, end).await {
             nth += 1;
         }
         assert!(nth > 1 || was_there, "no call was late");
     }
+}
+
+pub(super) async fn an_address_that_moved_on_meanwhile_is_not_left_with_the_service_before<
+    C: CloudUnderTest,
+>() {
+    moved_on_meanwhile::<C>(None).await;
+}
+
+pub(super) async fn an_address_that_moved_on_meanwhile_is_brought_back_by_a_new_process<C: CloudUnderTest>() {
+    moved_on_meanwhile::<C>(Some((SECOND, false))).await;
 }
 
 /// The address that `a` has is asked for by `b` while a write that takes it from `a` is under way.

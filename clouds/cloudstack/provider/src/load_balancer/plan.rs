@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::LoadBalancerPlan;
-use bowline_plan::{Step as _, refusal};
+use bowline_plan::refusal;
 
 use crate::load_balancer::annotations::SOURCE_CIDRS;
 use crate::load_balancer::claim::AddressRequest;
@@ -20,7 +20,7 @@ use crate::load_balancer::observe::observed::{Need, Observed, Seen};
 use crate::load_balancer::observe::times::{HANGS, SEARCH};
 use crate::load_balancer::replaced_rules::ReplacedRules;
 use crate::load_balancer::status::status;
-use crate::load_balancer::step::CloudStep;
+use crate::load_balancer::step::{Closing, CloudStep, RuleChange};
 use crate::load_balancer::unapplied;
 use crate::messages::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::version::Abilities;
@@ -101,6 +101,20 @@ fn follow_anyway(plan: &mut Builder<'_>, wanted: &Wanted) {
     }
 }
 
+/// Whether something is there yet that could not be removed.
+fn keeps_something(observed: &Seen) -> bool {
+    let is_there = |step: &CloudStep| match step {
+        CloudStep::ChangeRule(rule, RuleChange::Delete(_)) => {
+            observed.rules.iter().any(|it| it.id == rule.id)
+        }
+        CloudStep::Close(Closing { rule, .. }) => {
+            observed.firewalls.values().flatten().any(|it| it.id == rule.id)
+        }
+        _ => false,
+    };
+    observed.memory.refusals.iter().any(|(step, _)| is_there(step))
+}
+
 fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     plan.notes.extend(wanted.notes.iter().cloned());
     if let Some(refusal) = &wanted.refusal {
@@ -153,8 +167,7 @@ fn wanted_plan(plan: &mut Builder<'_>, wanted: &Wanted) -> Result<(), Stop> {
     if plan.is_idle() {
         plan.claim.is_sticky &= wanted.stickiness.is_some() || !plan.left_out.is_empty();
         // Of what could not be closed nothing else tells whose it is.
-        let mut held = plan.observed.memory.refusals.iter();
-        if !held.any(|(step, _)| step.removes()) {
+        if !keeps_something(plan.observed) {
             plan.claim.opens_only(&wanted.sources.cidrs);
             plan.replaced = ReplacedRules::default();
         }

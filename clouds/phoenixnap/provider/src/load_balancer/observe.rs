@@ -35,6 +35,8 @@ pub(crate) struct Observed {
     pub(crate) unanswered: Option<String>,
     /// The account's block that has the address in the field, where none is the Service's.
     pub(crate) stray: Option<IpBlock>,
+    /// It was the Service's, which had no address when this process took it, and bears a mark since then: it was being given back.
+    pub(crate) is_lost_late: bool,
     /// Why the block was not attached at the last try: something is busy.
     pub(crate) busy: Option<String>,
 }

@@ -39,6 +39,8 @@ fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<
         }
     };
     match (seen.blocks.as_slice(), field) {
+        // The address is out, and another one is bought.
+        ([], Some(_)) if seen.is_lost_late => Plan::new(attach::cleared(wanted)),
         ([], Some(address)) => Plan::new(Answer::Refused(purchase::without_block(wanted, seen, address))),
         ([], None) => purchase::purchase(wanted, seen, network),
         ([block], field) => attach::existing(wanted, seen, block, field, network),

@@ -141,12 +141,21 @@ impl Reads {
             full: None,
             unanswered: None,
             stray: None,
+            is_lost_late: false,
             // Looked at anew: it is tried again.
             busy: None,
         };
         match intent {
             Intent::Absent(_) => self.network.bought(&identity.key, None),
-            Intent::Wanted(_) if !observed.blocks.is_empty() => {}
+            Intent::Wanted(_) if !observed.blocks.is_empty() => {
+                let is_bought_here = self.purchases.with(&asker(identity), |last| last.is_some());
+                if identity.field.is_empty() && !is_bought_here {
+                    observed
+                        .blocks
+                        .iter()
+                        .for_each(|block| self.releases.adopts(&block.id));
+                }
+            }
             Intent::Wanted(wanted) if is_buyer(wanted) => {
                 self.before_purchase(wanted, network, &mut observed, own).await?;
             }
@@ -160,6 +169,9 @@ impl Reads {
                         let is_ours = |block: &IpBlock| identity.cluster.is_active_for(block, &identity.key);
                         observed.blocks.extend(found.clone().filter(is_ours));
                     }
+                    observed.is_lost_late = found.as_ref().is_some_and(|block| {
+                        evidence::is_marked(block) && self.releases.is_of_earlier(&block.id)
+                    });
                     observed.stray = found;
                 }
             }

@@ -102,6 +102,15 @@ fn with_block(
     }
 }
 
+/// The address that this process wrote into the field is out of it.
+pub(super) fn cleared(wanted: &Wanted) -> Next {
+    kube(KubeWrite::SetLoadBalancerIp {
+        seen: wanted.identity.field.clone(),
+        ip: String::new(),
+        annotations: wanted.identity.vip.brought_to(None),
+    })
+}
+
 /// The write that brings the field to its value and kube-vip's annotation to its own, and takes the claim away, if its block
 /// is there: one write for all of it, if there is anything to write.
 pub(super) fn address_write(
