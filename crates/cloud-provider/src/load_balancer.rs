@@ -129,7 +129,9 @@ pub trait Reconciler: Send + Sync + 'static {
     /// [removal](Step::removes). A failure that is told as a refusal [by failure](RefusedBy::Failure) holds up nothing else, and is tried
     /// again after five minutes at the latest.
     fn refusal_of(&self, seen: &SeenBy<Self>, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
-        let is_left = step.removes() && seen.memory.can_leave(error);
+        // Whether it happened that nobody answered for, a look tells.
+        let is_left = step.removes() && error.may_have_happened() && !error.is_unheard();
+        let _ = seen;
         (is_left || error.is_definite()).then(|| {
             let why = format!("error during {}: {error}", step.label());
             let by = match error.kind() {

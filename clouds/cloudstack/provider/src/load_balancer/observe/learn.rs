@@ -104,6 +104,11 @@ fn failed(observed: &mut Seen, step: &CloudStep, failure: Failure) {
             && observed.is_on_its_way(&address.id);
         if (*is_live && failure.is_definite) || is_left {
             observed.memory.own.unreleased.insert(address.id.clone());
+            if failure.error.is_definite() {
+                // If its rules cannot be removed either, the last look before the end would begin with it anew.
+                let why = refusal(observed, step, &failure.error);
+                observed.memory.refusals.add(step.clone(), why);
+            }
             return;
         }
     }
