@@ -214,6 +214,16 @@ pub mod facts {
         conditions.iter().find(is_ours)
     }
 
+    /// What stands in that condition before the time until which a call without an answer may take effect, and the label of its step.
+    pub const WITHOUT_ANSWER: &str = ". Without an answer until now, and may take effect until ";
+
+    /// The label of the step of which a call got no answer, as this process or the one before it noted.
+    #[must_use]
+    pub fn unanswered_step(service: &Service) -> Option<&str> {
+        let (_, late) = trouble(service)?.message.rsplit_once(WITHOUT_ANSWER)?;
+        late.split_once(": ").map(|(_, step)| step)
+    }
+
     /// The condition that tells of an address that the Service showed before.
     #[must_use]
     pub fn address_changed(service: &Service) -> Option<&Condition> {

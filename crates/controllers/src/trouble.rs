@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 
+use bowline_cloud_provider::facts::WITHOUT_ANSWER as LATE;
 use jiff::{Timestamp, Unit};
 
 use crate::advice;
@@ -29,9 +30,6 @@ const AGAIN: [(Again, &str); 2] = [
         ". It is tried again by itself, and at once when the Service changes",
     ),
 ];
-
-/// What stands before the time until which a call may take effect.
-const LATE: &str = ". Without an answer until now, and may take effect until ";
 
 /// What has happened where nothing else has than that a call has no answer.
 pub const NO_ANSWER: &str = "the cloud has not answered a call";

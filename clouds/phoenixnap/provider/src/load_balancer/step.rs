@@ -68,13 +68,18 @@ impl CloudStep {
     }
 }
 
+/// The label of a step that marks the block with these addresses.
+pub(crate) fn mark_label(cidr: &str) -> String {
+    format!("mark-ip-block({cidr}, {})", names::DELETE)
+}
+
 impl Step for CloudStep {
     fn label(&self) -> String {
         match self {
             Self::CreateTagName { name, .. } => format!("create-tag-name({name})"),
             Self::BuyBlock { new } => format!("buy-ip-block({} in {})", new.cidr_block_size, new.location),
             Self::Attach { cidr, network, .. } => format!("attach-ip-block({cidr} to {network})"),
-            Self::Mark { cidr, .. } => format!("mark-ip-block({cidr}, {})", names::DELETE),
+            Self::Mark { cidr, .. } => mark_label(cidr),
             Self::Detach { cidr, network, .. } => format!("detach-ip-block({cidr} from {network})"),
             Self::Delete { cidr, .. } => format!("delete-ip-block({cidr})"),
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, lock};
+use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, facts, lock};
 use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
@@ -20,6 +20,7 @@ use crate::load_balancer::names::{self, ClusterTags};
 use crate::load_balancer::observe::network::Network;
 use crate::load_balancer::observe::releases::Releases;
 use crate::load_balancer::observe::{Memory, Observed, Purchase, Remembered};
+use crate::load_balancer::step::mark_label;
 
 /// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
 const GATHER: Duration = Duration::from_millis(25);
@@ -123,6 +124,12 @@ impl Reads {
             listed
         });
         let mut blocks = self.blocks_of(identity).await?;
+        if let Intent::Wanted(wanted) = intent
+            && let Some(step) = facts::unanswered_step(&wanted.service)
+        {
+            let noted = blocks.iter().filter(|block| step == mark_label(&block.cidr));
+            noted.for_each(|block| self.releases.inherits(&block.id));
+        }
         let going = blocks.iter().filter(|block| self.releases.has_begun(&block.id));
         let going: BTreeSet<String> = going.map(|block| block.id.clone()).collect();
         blocks.retain(|block| matches!(intent, Intent::Absent(_)) || !going.contains(&block.id));

@@ -44,6 +44,13 @@ impl Releases {
             .with(&block.to_owned(), |last| last.replace(mark).is_none())
     }
 
+    /// The process before this one sent a mark that got no answer, as the Service tells. This one may have sent it.
+    pub(crate) fn inherits(&self, block: &str) {
+        if !self.has_begun(block) {
+            self.begins(block);
+        }
+    }
+
     /// What was answered. A first mark that was refused leaves nothing behind, a later one says nothing of those before it.
     pub(crate) fn answers(&self, block: &str, is_first: bool, answer: &Result<(), ApiError>) {
         self.marks
