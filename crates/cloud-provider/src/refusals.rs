@@ -55,15 +55,6 @@ impl<S> Refused<S> {
     }
 }
 
-impl<S> Refused<S> {
-    /// Whether the cloud failed a moment ago, whatever was asked for. Such a write is not the first one of the next reconcile: it may hang
-    /// again, and what was asked for since would wait behind it.
-    fn is_fresh_failure(&self, now: Timestamp) -> bool {
-        let passed = Duration::try_from(now.duration_since(self.since));
-        self.why.by == RefusedBy::Failure && passed.is_ok_and(|passed| passed < pause(1, LONGEST))
-    }
-}
-
 /// For how long a write is held back that was refused so many times in a row, wherever that is remembered.
 #[must_use]
 pub fn held_back_for(times: u32) -> Duration {
@@ -99,15 +90,9 @@ impl<S: Clone> RefusalBook<S> {
     /// What is held back now.
     pub(crate) fn of(&self, asker: &Asker) -> Refusals<S> {
         self.refused.with(&asker.uid, |page| {
-            let is_same = page.as_ref().is_some_and(|page| page.asked == asker.asked);
-            let refused = page
-                .as_ref()
-                .map(|page| page.refused.as_slice())
-                .unwrap_or_default();
-            let refused = refused
-                .iter()
-                .filter(|one| is_same || one.is_fresh_failure(asker.now));
-            let (held, over): (Vec<_>, Vec<_>) = refused.partition(|one| one.is_held_back(asker.now));
+            let page = page.as_ref().filter(|page| page.asked == asker.asked);
+            let refused = page.map(|page| page.refused.as_slice()).unwrap_or_default();
+            let (held, over): (Vec<_>, Vec<_>) = refused.iter().partition(|one| one.is_held_back(asker.now));
             let held = held.into_iter().map(|one| Held {
                 step: one.step.clone(),
                 why: one.why.clone(),
@@ -314,19 +299,6 @@ mod tests {
         assert_eq!(over(114), 0);
         assert_eq!(held(&book, &asker(1, 114)), ["a"]);
         assert!(held(&book, &asker(1, 115)).is_empty());
-    }
-
-    #[test]
-    fn what_failed_a_moment_ago_is_not_the_first_that_is_done_for_another_wish() {
-        let book = RefusalBook::default();
-        for (step, by) in [("a", RefusedBy::Failure), ("b", RefusedBy::Cloud)] {
-            let why = Refusal::new("no").by(by);
-            let refused = (&step, &why, RefusedFor::WhatMayGo);
-            book.note(&asker(1, 100), refused, |known| *known == step);
-        }
-        assert_eq!(held(&book, &asker(1, 104)), ["a", "b"]);
-        assert_eq!(held(&book, &asker(2, 104)), ["a"]);
-        assert!(held(&book, &asker(2, 105)).is_empty());
     }
 
     #[test]
