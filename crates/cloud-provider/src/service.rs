@@ -177,6 +177,9 @@ impl ServicesView for ServiceList {
 /// The framework's shared rules about a Service, as free functions.
 pub mod facts {
     use std::net::IpAddr;
+    use std::time::Duration;
+
+    use jiff::Timestamp;
 
     use crate::k8s::Condition;
 
@@ -217,11 +220,16 @@ pub mod facts {
     /// What stands in that condition before the time until which a call without an answer may take effect, and the label of its step.
     pub const WITHOUT_ANSWER: &str = ". Without an answer until now, and may take effect until ";
 
-    /// The label of the step of which a call got no answer, as this process or the one before it noted.
+    /// How long a call may take at most to take effect. Whoever may write the status can write a later time, or restore an old one.
+    pub const LATEST: Duration = Duration::from_secs(300);
+
+    /// The label of the step of which a call got no answer and may take effect yet, as this process or the one before it noted.
     #[must_use]
-    pub fn unanswered_step(service: &Service) -> Option<&str> {
+    pub fn unanswered_step(service: &Service, now: Timestamp) -> Option<&str> {
         let (_, late) = trouble(service)?.message.rsplit_once(WITHOUT_ANSWER)?;
-        late.split_once(": ").map(|(_, step)| step)
+        let (until, step) = late.split_once(": ")?;
+        let left = Duration::try_from(until.parse::<Timestamp>().ok()?.duration_since(now)).ok()?;
+        (left <= LATEST).then_some(step)
     }
 
     /// The condition that tells of an address that the Service showed before.

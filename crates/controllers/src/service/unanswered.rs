@@ -164,7 +164,7 @@ impl ServiceController {
         let told = facts::trouble(service).and_then(|it| Trouble::read(&it.message).late().cloned());
         let left = told.as_ref().and_then(|it| {
             let left = it.until.duration_since(self.ctx.kube.clock().now());
-            Duration::try_from(left).ok()
+            Some(Duration::try_from(left).ok()?.min(facts::LATEST))
         });
         let is_begun = facts::has_finalizer(service) && facts::published_addresses(service).is_empty();
         let may_be_made = is_removal && is_begun;

@@ -125,7 +125,7 @@ impl Reads {
         });
         let mut blocks = self.blocks_of(identity).await?;
         if let Intent::Wanted(wanted) = intent
-            && let Some(step) = facts::unanswered_step(&wanted.service)
+            && let Some(step) = facts::unanswered_step(&wanted.service, wanted.identity.now)
         {
             let noted = blocks.iter().filter(|block| step == mark_label(&block.cidr));
             noted.for_each(|block| self.releases.inherits(&block.id));
