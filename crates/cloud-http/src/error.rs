@@ -261,6 +261,10 @@ impl Classified for HttpError {
         match &self.failure {
             Failure::Status(failure) => Class::of_status(failure.status.as_u16(), failure.retry_after),
             Failure::Paused { left, .. } => Class::Throttled { after: Some(*left) },
+            Failure::Timeout {
+                phase: Phase::Exchange,
+                ..
+            } => Class::Silent,
             Failure::Timeout { .. } | Failure::Connect(_) | Failure::Tls(_) | Failure::Broken(_) => {
                 Class::Unanswered
             }
@@ -286,7 +290,9 @@ impl std::fmt::Display for HttpError {
         write!(f, "{operation}: {method} {path}: {}", self.failure)?;
         match self.call.host() {
             // Who does not answer is what has to be known.
-            Some(host) if self.class() == Class::Unanswered => write!(f, " (host {host})"),
+            Some(host) if matches!(self.class(), Class::Unanswered | Class::Silent) => {
+                write!(f, " (host {host})")
+            }
             _ => Ok(()),
         }
     }

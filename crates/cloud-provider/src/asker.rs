@@ -17,6 +17,8 @@ pub struct Asker {
     pub uid: String,
     /// What people ask for, as a number: another one lifts all refusals.
     pub asked: u64,
+    /// Whether all is to go that was made.
+    pub is_removal: bool,
     /// Whether a sync began with the Service before; see [`ServiceFacts::has_begun`].
     pub has_begun: bool,
     /// The wall time of the question.
@@ -42,6 +44,7 @@ impl Asker {
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             asked: hash.finish(),
+            is_removal: !facts.is_wanted,
             has_begun: facts.has_begun,
             now: facts.now,
         }

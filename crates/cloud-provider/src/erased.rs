@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 
 use crate::load_balancer::{Reconciler, Told, WriteOutcome};
+use crate::refusals::News;
 use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
 
 /// What tells the wall time; nothing if that is not known better than by the facts.
@@ -32,6 +33,8 @@ pub struct DynLearned {
     ends_wave: bool,
     /// Whether no answer came.
     is_unheard: bool,
+    /// The wall time of the answer, or of giving it up, where that is known.
+    ended: Option<Timestamp>,
 }
 
 impl DynLearned {
@@ -44,6 +47,7 @@ impl DynLearned {
             outcome: WriteOutcome::Unknown,
             ends_wave: true,
             is_unheard: false,
+            ended: None,
         }
     }
 
@@ -215,13 +219,30 @@ struct Session<R: Reconciler> {
 /// What a plan says before its steps are erased.
 type AnswerOf<R> = Answer<LoadBalancerStep<<R as Reconciler>::Step>, LoadBalancerStatus>;
 
-/// Notes in the book what was refused since the last time.
-fn note<R: Reconciler>(reconciler: &R, facts: &R::Facts, memory: &mut Memory<R::Remembered, R::Step>) {
-    if let Some((book, asker)) = reconciler.book(facts) {
-        for new in memory.refusals.unnoted() {
-            book.note(&asker, new, |known| reconciler.is_same_request(known, new.0));
-        }
+/// Notes in the book what was refused since the last time, as it is known at `now`, if that is later than the facts.
+fn note<R: Reconciler>(
+    reconciler: &R,
+    facts: &R::Facts,
+    memory: &mut Memory<R::Remembered, R::Step>,
+    now: Option<Timestamp>,
+) {
+    let Some((book, mut asker)) = reconciler.book(facts) else {
+        return;
+    };
+    asker.now = now.unwrap_or(asker.now);
+    for (step, why, of) in memory.refusals.unnoted() {
+        let news = News {
+            step,
+            why,
+            of,
+            is_of_removal: is_failed_removal(step, why),
+        };
+        book.note(&asker, news, |known| reconciler.is_same_request(known, step));
     }
+}
+
+fn is_failed_removal(step: &impl bowline_plan::Step, why: &Refusal) -> bool {
+    step.removes() && why.by == RefusedBy::Failure
 }
 
 /// How long to wait before the next look for what a step would create, and what may have been created already.
@@ -312,6 +333,28 @@ fn hold_back_and_go_on<R: Reconciler>(
     without.unwrap_or(answer)
 }
 
+/// What comes next. Removals that failed before come last: each may take as long as an answer is waited for, and nothing leans on them.
+fn plan<R: Reconciler>(
+    reconciler: &R,
+    intent: &R::Intent,
+    seen: &mut SeenBy<R>,
+) -> Plan<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
+    let of_now = |seen: &mut SeenBy<R>| {
+        let mut plan = reconciler.plan(intent, seen);
+        plan.answer = hold_back_and_go_on(reconciler, intent, seen, plan.answer);
+        plan
+    };
+    let refusals = seen.memory.refusals.clone();
+    if seen.memory.refusals.hold_tried_again(is_failed_removal) {
+        let first = of_now(seen);
+        seen.memory.refusals = refusals;
+        if matches!(first.answer, Answer::Apply(_)) {
+            return first;
+        }
+    }
+    of_now(seen)
+}
+
 /// Of a plan that has settled: why a write is not made that would come next if nothing were held back.
 fn held_back<R: Reconciler>(reconciler: &R, intent: &R::Intent, seen: &mut SeenBy<R>) -> Option<Refusal> {
     if seen.memory.refusals.is_empty() {
@@ -351,7 +394,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             let is_first = last.is_none();
             let observed = self.reconciler.observe(&self.intent, last, &mut memory);
             let observed = observed.await;
-            note(&*self.reconciler, &self.facts, &mut memory);
+            note(&*self.reconciler, &self.facts, &mut memory, None);
             let observed = observed?;
             // What follows may show what an answer told, and not what a list has.
             if let Some((book, asker)) = self.reconciler.book(&self.facts).filter(|_| is_first) {
@@ -371,7 +414,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             };
             let observed = self.reconciler.verify(&self.intent, observed, &mut memory);
             let observed = observed.await;
-            note(&*self.reconciler, &self.facts, &mut memory);
+            note(&*self.reconciler, &self.facts, &mut memory, None);
             let observed = observed?;
             self.seen = Some(Seen { observed, memory });
             Ok(())
@@ -387,8 +430,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             again,
             mut publishes,
             mut lacks,
-        } = self.reconciler.plan(&self.intent, seen);
-        answer = hold_back_and_go_on(&*self.reconciler, &self.intent, seen, answer);
+        } = plan(&*self.reconciler, &self.intent, seen);
         if let Answer::Refused(refusal) = &answer
             && let Some(first) = self.reconciler.follow(&self.intent, seen, refusal)
         {
@@ -457,6 +499,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 )));
             };
             let answer = self.reconciler.apply(&self.intent, seen, step).await;
+            let ended = now();
             let is_sent = match &answer {
                 Ok(learned) => learned.outcome() == WriteOutcome::Taken,
                 Err(error) => error.may_have_happened(),
@@ -466,8 +509,8 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 && let Some((book, asker)) = self.reconciler.book(&self.facts)
             {
                 let has_failed = answer.as_ref().is_err_and(|error| !error.is_unheard());
-                let ended = (now().unwrap_or(asker.now), has_failed);
                 let made = answer.as_ref().ok().and_then(Told::made);
+                let ended = (ended.unwrap_or(asker.now), has_failed);
                 book.sent.note(&asker.uid, (creation, made), ended);
             }
             match answer {
@@ -477,6 +520,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     ends_wave: learned.ends_wave(),
                     ends_refusal: learned.ends_refusal(),
                     is_unheard: false,
+                    ended,
                     learned: Some(Box::new(learned)),
                 }),
                 Err(error) => Ok(DynLearned {
@@ -488,6 +532,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     refused: Some(self.reconciler.refusal_of(seen, step, &error).ok_or(error)?),
                     ends_wave: true,
                     ends_refusal: false,
+                    ended,
                     learned: None,
                 }),
             }
@@ -506,6 +551,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         put_off.retain(|label| self.put_off.contains(*label));
         let reconciler = &*self.reconciler;
         let book = reconciler.book(&self.facts);
+        let ended = answers.iter().filter_map(|(_, answer)| answer.ended).max();
         for (
             index,
             DynLearned {
@@ -549,7 +595,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             }
         }
         if let Some(seen) = &mut self.seen {
-            note(reconciler, &self.facts, &mut seen.memory);
+            note(reconciler, &self.facts, &mut seen.memory, ended);
         }
         self.put_off = put_off.into_iter().cloned().collect();
     }

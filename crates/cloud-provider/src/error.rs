@@ -30,8 +30,10 @@ enum Effect {
     None,
     /// The cloud, or something on the way to it, says that it failed.
     Doubtful,
-    /// Nobody says anything.
-    Unheard,
+    /// Nobody says anything: the answer was lost on its way, or cannot be read. The next look tells.
+    Lost,
+    /// The same, and for as long as an answer is waited for.
+    Silent,
 }
 
 /// The families of errors, by what the caller does next.
@@ -140,7 +142,14 @@ impl CloudError {
     /// The same, and nobody says that it failed: there was no answer, or none that can be read.
     #[must_use]
     pub fn is_unheard(&self) -> bool {
-        self.effect == Effect::Unheard
+        matches!(self.effect, Effect::Lost | Effect::Silent)
+    }
+
+    /// Whether a write that nothing leans on is left for a later reconcile when it fails like this, so that it holds up nothing else: the
+    /// cloud says that it failed, or is silent for as long as an answer is waited for. What is quicker to tell is looked at again at once.
+    #[must_use]
+    pub fn can_wait(&self) -> bool {
+        matches!(self.effect, Effect::Doubtful | Effect::Silent)
     }
 
     /// Whether it is about whoever asks, and not about what is there.
@@ -207,7 +216,7 @@ impl From<Class> for ErrorKind {
             Class::Unavailable { after: Some(after) } => Self::Throttled { after },
             Class::Unavailable { after: None } => Self::Transient,
             Class::Exhausted => Self::Exhausted,
-            Class::Unanswered | Class::NotSent => Self::Transient,
+            Class::Unanswered | Class::Silent | Class::NotSent => Self::Transient,
             Class::Unusable => Self::Other,
         }
     }
@@ -220,7 +229,8 @@ impl<E: Classified> From<E> for CloudError {
             is_delay_ours: class == Class::Throttled { after: None },
             effect: match (error.maybe_applied(), class) {
                 (false, _) => Effect::None,
-                (true, Class::Unanswered | Class::Unusable) => Effect::Unheard,
+                (true, Class::Silent) => Effect::Silent,
+                (true, Class::Unanswered | Class::Unusable) => Effect::Lost,
                 (true, _) => Effect::Doubtful,
             },
             ..Self::new(class.into(), error.to_string())

@@ -129,8 +129,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// [removal](Step::removes). A failure that is told as a refusal [by failure](RefusedBy::Failure) holds up nothing else, and is tried
     /// again after five minutes at the latest.
     fn refusal_of(&self, seen: &SeenBy<Self>, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
-        // Whether it happened that nobody answered for, a look tells.
-        let is_left = step.removes() && error.may_have_happened() && !error.is_unheard();
+        let is_left = step.removes() && error.can_wait();
         let _ = seen;
         (is_left || error.is_definite()).then(|| {
             let why = format!("error during {}: {error}", step.label());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_plan::{Refusal, RefusedBy, Step};
 
 use crate::sent::Awaited;
-use crate::{CloudError, Creation, Refusals};
+use crate::{Creation, Refusals};
 
 /// The shortest and the longest time between two looks for what was created and is not shown.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
@@ -155,12 +155,6 @@ impl<T, S> Memory<T, S> {
     /// One more.
     pub(crate) fn add_unheard(&mut self) {
         self.unheard += 1;
-    }
-
-    /// Whether a write that failed may be left for the next reconcile, if nothing leans on it: so is one that nobody answered, once.
-    #[must_use]
-    pub fn can_leave(&self, error: &CloudError) -> bool {
-        error.may_have_happened() && !(error.is_unheard() && self.unheard > 0)
     }
 
     /// The plan asks to wait for so long before the next look.

@@ -45,6 +45,17 @@ struct Refused<S> {
     times: u32,
     since: Timestamp,
     of: RefusedFor,
+    /// Whether it stands whatever is asked: the failure of a removal.
+    is_of_removal: bool,
+}
+
+/// What is noted of a write that was refused or failed.
+#[derive(Debug)]
+pub(crate) struct News<'a, S> {
+    pub(crate) step: &'a S,
+    pub(crate) why: &'a Refusal,
+    pub(crate) of: RefusedFor,
+    pub(crate) is_of_removal: bool,
 }
 
 impl<S> Refused<S> {
@@ -90,9 +101,10 @@ impl<S: Clone> RefusalBook<S> {
     /// What is held back now.
     pub(crate) fn of(&self, asker: &Asker) -> Refusals<S> {
         self.refused.with(&asker.uid, |page| {
-            let page = page.as_ref().filter(|page| page.asked == asker.asked);
-            let refused = page.map(|page| page.refused.as_slice()).unwrap_or_default();
-            let (held, over): (Vec<_>, Vec<_>) = refused.iter().partition(|one| one.is_held_back(asker.now));
+            let is_same = page.as_ref().is_some_and(|page| page.asked == asker.asked);
+            let refused = page.iter().flat_map(|page| &page.refused);
+            let refused = refused.filter(|one| is_same || one.is_of_removal && !asker.is_removal);
+            let (held, over): (Vec<_>, Vec<_>) = refused.partition(|one| one.is_held_back(asker.now));
             let held = held.into_iter().map(|one| Held {
                 step: one.step.clone(),
                 why: one.why.clone(),
@@ -113,15 +125,23 @@ impl<S: Clone> RefusalBook<S> {
     pub(crate) fn note(
         &self,
         asker: &Asker,
-        (step, why, of): (&S, &Refusal, RefusedFor),
+        News {
+            step,
+            why,
+            of,
+            is_of_removal,
+        }: News<'_, S>,
         is_same: impl Fn(&S) -> bool,
     ) {
         self.refused.with(&asker.uid, |page| {
-            page.take_if(|page| page.asked != asker.asked);
             let page = page.get_or_insert_with(|| Page {
                 asked: asker.asked,
                 refused: Vec::new(),
             });
+            if page.asked != asker.asked {
+                page.refused.retain(|one| one.is_of_removal);
+                page.asked = asker.asked;
+            }
             let before = page.refused.iter().position(|one| is_same(&one.step));
             let times = before.map_or(0, |at| page.refused.swap_remove(at).times);
             page.refused.push(Refused {
@@ -130,6 +150,7 @@ impl<S: Clone> RefusalBook<S> {
                 times: times.saturating_add(1),
                 since: asker.now,
                 of,
+                is_of_removal,
             });
         });
     }
@@ -230,6 +251,21 @@ impl<S> Refusals<S> {
         self.held.push(Held { step, why, unnoted });
     }
 
+    /// Holds back for now what failed before and may be tried once more, where this is so. Whether there is any.
+    pub(crate) fn hold_tried_again(&mut self, is_it: impl Fn(&S, &Refusal) -> bool) -> bool
+    where
+        S: Clone,
+    {
+        let again = self.tried_again.iter().filter(|(step, why)| is_it(step, why));
+        let held = self.held.len();
+        self.held.extend(again.map(|(step, why)| Held {
+            step: step.clone(),
+            why: why.clone(),
+            unnoted: None,
+        }));
+        self.held.len() > held
+    }
+
     /// Puts all of them in a fixed order, so that what is told of several does not depend on which came first.
     pub(crate) fn sort_by_key(&mut self, key: impl Fn(&S) -> String) {
         self.held.sort_by_cached_key(|held| key(&held.step));
@@ -268,6 +304,7 @@ mod tests {
         Asker {
             uid: "u-1".to_owned(),
             asked,
+            is_removal: false,
             has_begun: false,
             now: Timestamp::from_second(second).unwrap(),
         }
@@ -278,11 +315,30 @@ mod tests {
     }
 
     fn note(book: &RefusalBook<&'static str>, asker: &Asker, step: &'static str) {
-        book.note(
+        note_that(
+            book,
             asker,
-            (&step, &Refusal::new("no"), RefusedFor::WhatItAsks),
-            |known| *known == step,
+            (step, &Refusal::new("no")),
+            RefusedFor::WhatItAsks,
+            false,
         );
+    }
+
+    fn note_that(
+        book: &RefusalBook<&'static str>,
+        asker: &Asker,
+        (step, why): (&'static str, &Refusal),
+        of: RefusedFor,
+        is_of_removal: bool,
+    ) {
+        let step = &step;
+        let news = News {
+            step,
+            why,
+            of,
+            is_of_removal,
+        };
+        book.note(asker, news, |known| known == step);
     }
 
     #[test]
@@ -314,7 +370,7 @@ mod tests {
         ] {
             for second in [100, 105] {
                 let why = Refusal::new("no").of_limit(is_limit).by(by);
-                book.note(&asker(1, second), (&step, &why, of), |known| *known == step);
+                note_that(&book, &asker(1, second), (step, &why), of, false);
             }
         }
         book.room_was_made();
@@ -347,6 +403,25 @@ mod tests {
             held(&book, &asker(1, 100)).is_empty(),
             "what was asked before is forgotten"
         );
+    }
+
+    /// It may take as long as an answer is waited for, and what is asked since is not to wait for that.
+    #[test]
+    fn the_failure_of_a_removal_stands_whatever_is_asked_until_all_is_to_go() {
+        let book = RefusalBook::default();
+        let why = Refusal::new("no").by(RefusedBy::Failure);
+        note_that(&book, &asker(1, 100), ("a", &why), RefusedFor::WhatMayGo, true);
+        note(&book, &asker(2, 100), "b");
+        assert_eq!(held(&book, &asker(2, 104)), ["a", "b"]);
+        assert_eq!(held(&book, &asker(3, 104)), ["a"]);
+        let end = Asker {
+            is_removal: true,
+            ..asker(4, 104)
+        };
+        assert!(held(&book, &end).is_empty());
+        let mut later = book.of(&asker(3, 105));
+        assert!(later.is_empty() && later.hold_tried_again(|step, _| *step == "a"));
+        assert_eq!(later.iter().count(), 1);
     }
 
     #[test]

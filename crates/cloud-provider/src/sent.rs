@@ -160,6 +160,7 @@ mod tests {
         let asker = |has_begun, second| Asker {
             uid: "u-1".to_owned(),
             asked: 0,
+            is_removal: false,
             has_begun,
             now: Timestamp::from_second(second).unwrap(),
         };

@@ -35,6 +35,8 @@ pub enum Class {
     },
     /// No answer, or none that arrived whole. A write may have had its effect.
     Unanswered,
+    /// The same, and as long as an answer is waited for: the next try may take as long.
+    Silent,
     /// This one call was answered in a way that is of no use, as by a body that cannot be read; others may be fine. A write
     /// may have had its effect.
     Unusable,
@@ -130,7 +132,7 @@ pub trait Classified: Display {
     fn maybe_applied(&self) -> bool {
         matches!(
             self.class(),
-            Class::Unavailable { .. } | Class::Unanswered | Class::Unusable
+            Class::Unavailable { .. } | Class::Unanswered | Class::Silent | Class::Unusable
         )
     }
 }

@@ -138,6 +138,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_deletion_does_not_wait_for_a_read_that_hangs,
         }
         hanging (LoadBalancers, BalancedNodes) {
+            a_change_does_not_wait_for_a_removal_that_hangs,
             members_do_not_wait_for_a_call_of_another_port_that_hangs,
         }
         manuals (LoadBalancers, Manual) {

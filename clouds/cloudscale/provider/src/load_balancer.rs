@@ -266,8 +266,7 @@ impl Reconciler for Balancers {
     /// one; but the API is not waited for again and again that does not answer.
     fn refusal_of(&self, seen: &Seen, step: &CloudStep, error: &CloudError) -> Option<Refusal> {
         let is_borne = matches!(error.kind(), ErrorKind::Throttled { .. })
-            || seen.memory.can_leave(error)
-            || error.is_unheard() && step.is_of_member();
+            || error.can_wait() && (step.is_of_member() || !error.is_unheard() || seen.memory.unheard() == 0);
         (is_borne && step.is_of_one_port()).then(|| {
             let reason = format!("error during {}: {error}", step.label());
             Refusal::new(reason).by(RefusedBy::Failure)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
+    Asker, CloudError, LoadBalancer, LoadBalancerPlan, Memory, Reconciler, RefusalBook, Seen, ServiceFacts,
+    ServiceKey,
 };
 use bowline_paper_client::Client;
 use bowline_plan::{Refusal, Shown};
@@ -15,10 +16,12 @@ use crate::observe::{Observed, Reads};
 use crate::step::{self, BalancerStep, Change, Learned};
 use crate::{orphans, planning};
 
-/// The balancers of the project. Remembers nothing.
+/// The balancers of the project.
 pub(crate) struct Balancers {
     pub(crate) client: Client,
     pub(crate) reads: Arc<Reads>,
+    /// All that is remembered: what the API refused, and removals that failed.
+    pub(crate) refusals: RefusalBook<BalancerStep>,
 }
 
 // guide: reconciler
@@ -50,6 +53,10 @@ impl Reconciler for Balancers {
         seen: &Seen<Observed, (), BalancerStep>,
     ) -> LoadBalancerPlan<BalancerStep> {
         planning::plan(intent, seen)
+    }
+
+    fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<BalancerStep>, Asker)> {
+        Some((&self.refusals, Asker::of(facts, &[])))
     }
 
     async fn apply(

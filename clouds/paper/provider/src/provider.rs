@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::CloudHttp;
-use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, InstancesV2, LoadBalancer, Routes};
+use bowline_cloud_provider::{
+    CloudConfig, CloudProvider, Environment, InstancesV2, LoadBalancer, RefusalBook, Routes,
+};
 use bowline_paper_client::{Client, Settings, SettingsError};
 
 use crate::balancers::Balancers;
@@ -35,6 +37,7 @@ impl Paper {
             balancers: Arc::new(Balancers {
                 client: client(),
                 reads: reads(),
+                refusals: RefusalBook::default(),
             }),
             routes: Arc::new(RouteTable {
                 client: client(),

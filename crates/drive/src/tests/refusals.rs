@@ -88,6 +88,7 @@ impl Reconciler for Shop {
             has_begun: false,
             uid: "u-1".to_owned(),
             asked: *asked,
+            is_removal: false,
             now: Timestamp::from_second(*second).unwrap(),
         };
         Some((&self.book, asker))

@@ -3,7 +3,7 @@
 use bowline_cloud_kit::Fault;
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{SECOND, Since, World, service, web};
+use super::world::{EXCLUDED, SECOND, Since, World, service, web};
 
 /// The writes of a creation that hang, one at a time.
 const WRITES: u64 = 6;
@@ -18,10 +18,10 @@ async fn its_write_hangs<C: CloudUnderTest>(world: &World<C>, begun: Since) {
     world.until("a call hangs", |_| faults.struck(first) > 0).await;
     let calls = world.calls(begun);
     let hanging = calls.iter().find(|call| call.write).unwrap();
-    // An API that does not name its operations has paths.
-    let like_it = match hanging.operation == hanging.path {
-        true => Fault::on(hanging.method.clone(), hanging.path.as_str()),
-        false => Fault::operation(&hanging.operation),
+    // An API with one path for all names its operations.
+    let like_it = match calls.iter().all(|call| call.path == hanging.path) {
+        true => Fault::operation(&hanging.operation),
+        false => Fault::on(hanging.method.clone(), hanging.path.as_str()),
     };
     faults.add(like_it.always().hang_before());
 }
@@ -73,6 +73,48 @@ pub(super) async fn a_deletion_does_not_wait_for_a_read_that_hangs<C: CloudUnder
     }
 }
 
+/// How many calls hung.
+fn struck<C: CloudUnderTest>(world: &World<C>) -> u64 {
+    let faults = world.cloud().faults().list();
+    faults.iter().map(|fault| fault.struck).sum()
+}
+
+pub(super) async fn a_change_does_not_wait_for_a_removal_that_hangs<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(3).await;
+    world.ask(service("web", &[("p8080", 8080, 31200)]), Wish::Plain);
+    world.settled("web").await;
+    let begun = world.since();
+    world.label_node("n3", EXCLUDED, Some("true"));
+    its_write_hangs(&world, begun).await;
+    world.pass(SECOND).await;
+    let mut ports = vec![("p8080", 8080, 31200)];
+    // Each hang in a row may take twice as long as the one before.
+    for (port, most) in [
+        (("p9000", 9000, 31201), 7),
+        (("p9001", 9001, 31202), 13),
+        (("p9002", 9002, 31203), 24),
+    ] {
+        ports.push(port);
+        world.edit_service("web", |web| {
+            web["spec"]["ports"] = service("", &ports)["spec"]["ports"].take();
+        });
+        let follows = |world: &World<C>| {
+            let balancers = world.sim.balancers();
+            let members = balancers[0].ports.get(&format!("TCP/{}", port.1));
+            members.is_some_and(|members| members.len() >= 2)
+        };
+        let late = world.until("it follows", follows).await;
+        assert!(late < SECOND * most, "{port:?}: {late:?}");
+        let before = struck(&world);
+        world.until("the next call hangs", |w| struck(w) > before).await;
+    }
+    // When the cloud answers again, all is made good.
+    world.cloud().faults().clear();
+    world.until("it is served", |w| w.unserved().is_empty()).await;
+    world.rest().await;
+    world.assert_served();
+}
+
 pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.ask(service("web", &[("web", 8080, 31200)]), Wish::Plain);
@@ -84,15 +126,6 @@ pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C:
     });
     its_write_hangs(&world, begun).await;
     world.pass(SECOND).await;
-    let struck = |world: &World<C>| {
-        world
-            .cloud()
-            .faults()
-            .list()
-            .iter()
-            .map(|fault| fault.struck)
-            .sum::<u64>()
-    };
     // Each hang in a row may take twice as long as the one before.
     for (node, most) in [("n3", 6), ("n4", 12), ("n5", 23)] {
         world.add_node(node);

@@ -159,7 +159,7 @@ pub(crate) fn of_ports(refusals: &Refusals) -> Option<Refusal> {
 
 /// Why members are missing, or are there that nobody wants.
 pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
-    let is_removed = refusals.iter().filter(|(step, _)| step.removes_part());
+    let is_removed = refusals.iter().filter(|(step, _)| step.removes());
     let missing = those(refusals, |place| matches!(place, Place::Member(_)));
     Refusal::all(missing.into_iter().chain(is_removed.map(|(_, why)| why)))
 }

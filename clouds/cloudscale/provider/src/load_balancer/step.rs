@@ -252,7 +252,7 @@ impl CloudStep {
         use PartChange::{Listener, Monitor, Pool};
         let part = self.part().filter(|change| change.old().is_none());
         self.is_of_member()
-            || self.removes_part()
+            || self.removes()
             || matches!(part, Some(Pool { .. } | Listener { .. } | Monitor { .. }))
     }
 
@@ -260,16 +260,6 @@ impl CloudStep {
     pub(crate) fn is_of_member(&self) -> bool {
         use PartChange::{DeleteMember, Member};
         matches!(self.part(), Some(Member { old: None, .. } | DeleteMember { .. }))
-    }
-
-    /// Whether the step removes a part that nobody wants, and nothing comes for it.
-    pub(crate) fn removes_part(&self) -> bool {
-        use PartChange::{DeleteListener, DeleteMember, DeleteMonitor, DeletePool};
-        let part = self.part();
-        matches!(
-            part,
-            Some(DeletePool { .. } | DeleteMember { .. } | DeleteListener { .. } | DeleteMonitor { .. })
-        )
     }
 
     /// Whether another step asks the API for the same, or for the same member probed on another port.
@@ -330,7 +320,12 @@ impl CloudStep {
 impl Step for CloudStep {
     /// Members are tried each by itself: whoever left is balanced over no longer than need be.
     fn removes(&self) -> bool {
-        self.removes_part() && !self.is_of_member()
+        use PartChange::{DeleteListener, DeleteMember, DeleteMonitor, DeletePool};
+        let part = self.part();
+        matches!(
+            part,
+            Some(DeletePool { .. } | DeleteMember { .. } | DeleteListener { .. } | DeleteMonitor { .. })
+        )
     }
 
     fn label(&self) -> String {

@@ -374,7 +374,10 @@ impl RuleChange {
 
 impl Step for CloudStep {
     fn removes(&self) -> bool {
-        matches!(self, Self::ChangeRule(_, RuleChange::Delete(_)) | Self::Close(_))
+        matches!(
+            self,
+            Self::ChangeRule(_, RuleChange::Delete(_) | RuleChange::Unassign(_)) | Self::Close(_)
+        )
     }
 
     fn label(&self) -> String {

@@ -215,7 +215,11 @@ impl Step for CloudStep {
     fn removes(&self) -> bool {
         match self {
             Self::Part { change, .. } => {
-                change.takes_part() || matches!(change, PartChange::RemoveMember { .. })
+                let removes_members = matches!(
+                    change,
+                    PartChange::RemoveMember { .. } | PartChange::SetMembers { removed: 1.., .. }
+                );
+                change.takes_part() || removes_members
             }
             _ => false,
         }

@@ -171,6 +171,7 @@ impl Reconciler for Sweeper {
         let asker = Asker {
             uid: String::new(),
             asked: 0,
+            is_removal: false,
             has_begun: false,
             now: facts.now,
         };

@@ -2,6 +2,7 @@
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudscale_client::{ApiError, Class};
+use bowline_plan::Step as _;
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::refused::Place;
@@ -69,7 +70,7 @@ fn speaks_of_another(text: &str) -> bool {
 pub(super) fn holds_up_nothing(step: &CloudStep, error: &ApiError) -> bool {
     let is_settled = is_refusal(error) || error.class == Class::Denied;
     match Place::of(step) {
-        None if step.changes_attribute() || step.is_first_monitor() || step.removes_part() => is_settled,
+        None if step.changes_attribute() || step.is_first_monitor() || step.removes() => is_settled,
         None => matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(error),
         Some(Place::Pool | Place::Listener) => is_settled && !step.replaces(),
         Some(Place::Member(_)) => is_settled,

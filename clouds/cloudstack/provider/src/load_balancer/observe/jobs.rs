@@ -63,7 +63,7 @@ fn goes_on(mut pending: Pending, trouble: Option<&ApiError>) -> Result<Pending, 
     }
     tracing::debug!(job = pending.job.as_str(), err = %error, "A job could not be asked after");
     match error.class {
-        Class::Unanswered | Class::Unavailable { .. } | Class::Throttled { .. } => {}
+        Class::Unanswered | Class::Silent | Class::Unavailable { .. } | Class::Throttled { .. } => {}
         _ => pending.nonsense += 1,
     }
     if pending.nonsense >= TRIES || pending.heard.elapsed() > SILENCE {

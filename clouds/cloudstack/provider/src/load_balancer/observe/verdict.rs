@@ -66,11 +66,8 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
     // What a removal, or what takes something back, cannot do is counted.
     let own = &observed.memory.own;
     let is_beside = step.removes() && !own.known.is_removal && own.failure.is_none();
-    if is_beside
-        && (failure.is_definite && is_trouble
-            || failure.error.may_have_happened() && !failure.error.is_unheard())
-    {
-        return Learned::Held(refusal(observed, step, &failure.error));
+    if is_beside && (failure.is_definite && is_trouble || failure.error.can_wait()) {
+        return Learned::Taken(refusal(observed, step, &failure.error));
     }
     if failure.is_definite && is_refused {
         Learned::Refused(refusal(observed, step, &failure.error))
