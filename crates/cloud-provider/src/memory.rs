@@ -199,6 +199,23 @@ impl Pauses {
     pub const fn of_micros(table: &'static [u64]) -> Self {
         Self(table)
     }
+
+    /// How long until the next look at what began so long ago. All who wait for the same thing look at the same moments, so they share the
+    /// reads, however late they came.
+    #[must_use]
+    pub fn next(self, age: Duration) -> Duration {
+        let mut pauses = self.0.iter().copied().map(Duration::from_micros);
+        let mut at = Duration::ZERO;
+        let mut last = Duration::ZERO;
+        while at <= age {
+            last = pauses.next().unwrap_or(last);
+            if last.is_zero() {
+                return Duration::ZERO;
+            }
+            at += last;
+        }
+        at - age
+    }
 }
 
 /// What a reconcile wrote, to be laid over lists that may be behind. Part of a provider's own [`Memory`] where the lists of a
@@ -305,6 +322,17 @@ mod tests {
         assert_eq!((memory.looks(), memory.waited()), (1, Duration::ZERO));
         assert_eq!(memory.waited_in_all(), Duration::from_millis(2_100));
         assert_ne!(memory.made_up(), memory.made_up());
+    }
+
+    #[test]
+    fn all_who_wait_for_the_same_thing_look_at_the_same_moments() {
+        const PAUSES: Pauses = Pauses::of_micros(&[1_000_000, 2_000_000, 10_000_000]);
+        let next = |age| PAUSES.next(Duration::from_millis(age)).as_millis();
+        assert_eq!([0, 400, 1_000, 2_500].map(next), [1_000, 600, 2_000, 500]);
+        assert_eq!(
+            [3_000, 12_999, 13_000, 95_000].map(next),
+            [10_000, 1, 10_000, 8_000]
+        );
     }
 
     #[test]

@@ -63,6 +63,12 @@ pub trait CloudProvider: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Fetches what every other call needs first, such as a token, for a person who is to hear once that there is none. No question: the
+    /// credentials go with each call, or were taken when this was built.
+    fn sign_in(&self) -> Vec<Question<'_, ()>> {
+        Vec::new()
+    }
+
     /// Reads what the credentials may do and what is left of quotas, for a person before the installation. No question: the cloud
     /// tells neither.
     fn allowance(&self) -> Vec<Question<'_, Allowance>> {

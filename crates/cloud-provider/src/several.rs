@@ -198,6 +198,10 @@ impl CloudProvider for Several {
         self.each(|cloud| cloud.provider.left_over(seen_by(&cloud.classes, &facts)))
     }
 
+    fn sign_in(&self) -> Vec<Question<'_, ()>> {
+        self.each(|cloud| cloud.provider.sign_in())
+    }
+
     fn allowance(&self) -> Vec<Question<'_, Allowance>> {
         self.each(|cloud| cloud.provider.allowance())
     }

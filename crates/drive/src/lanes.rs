@@ -12,6 +12,9 @@ const FIRST_SWEEP: usize = 64;
 /// Something that lasts as long as a step waits for a lane.
 pub type Wait<'a> = Option<Box<dyn Send + 'a>>;
 
+/// Lanes that are held.
+pub(crate) type Held = Vec<(Lane, OwnedMutexGuard<()>)>;
+
 /// All lanes that are in use. A lane lets one holder in at a time, in the order of asking.
 #[derive(Default)]
 pub struct Lanes {
@@ -25,7 +28,7 @@ struct Open {
 }
 
 impl Lanes {
-    /// Waits until all of these lanes are free, and takes them, until what is returned is dropped.
+    /// Waits until all of these lanes are free, and takes each until its part of what is returned is dropped.
     ///
     /// Always taken in name order: two steps that want the same two lanes cannot each hold one and wait for the other.
     /// `waiting` is told of a lane that is not free, and what it answers is dropped when the wait is over.
@@ -33,21 +36,18 @@ impl Lanes {
     /// # Cancellation
     ///
     /// Dropping the future gives back what was taken.
-    pub(crate) async fn hold<'a>(
-        &self,
-        lanes: &[Lane],
-        waiting: impl Fn(&Lane) -> Wait<'a>,
-    ) -> Vec<OwnedMutexGuard<()>> {
+    pub(crate) async fn hold<'a>(&self, lanes: &[Lane], waiting: impl Fn(&Lane) -> Wait<'a>) -> Held {
         let mut held = Vec::with_capacity(lanes.len());
         for lane in lanes.iter().collect::<BTreeSet<_>>() {
             let lock = self.lane(lane);
-            held.push(match Arc::clone(&lock).try_lock_owned() {
+            let guard = match Arc::clone(&lock).try_lock_owned() {
                 Ok(free) => free,
                 Err(_) => {
                     let _waiting = waiting(lane);
                     lock.lock_owned().await
                 }
-            });
+            };
+            held.push((lane.clone(), guard));
         }
         held
     }

@@ -1,6 +1,6 @@
 //! What is done with one wave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,9 +10,10 @@ use bowline_plan::Lane;
 use bowline_transport::patience::Patience;
 use futures::future::{Either, join, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use tokio::sync::SetOnce;
+use tokio::sync::{SetOnce, mpsc};
 use tokio::time::Instant;
 
+use crate::lanes::Held;
 use crate::{DriveError, Hooks, Lanes};
 
 /// Goes on as if the steps had been applied.
@@ -42,7 +43,10 @@ pub(crate) async fn apply<F: Send, E>(
 ) -> Result<(), DriveError<E>> {
     let lanes_of: Vec<Vec<Lane>> = steps.iter().map(|step| hooks.lanes(step)).collect();
     let mut waiting: Vec<usize> = (0..steps.len()).collect();
-    let mut busy: BTreeSet<&Lane> = BTreeSet::new();
+    // Which step has a lane.
+    let mut busy: BTreeMap<&Lane, usize> = BTreeMap::new();
+    // Of each step that has no answer for a while; more than one of each is no news.
+    let (silent, mut silences) = mpsc::channel(steps.len().max(1));
     let mut learned: Vec<(usize, DynLearned)> = Vec::new();
     let mut failure = None;
     let is_over = AtomicBool::new(false);
@@ -53,24 +57,27 @@ pub(crate) async fn apply<F: Send, E>(
         let mut running = FuturesUnordered::new();
         loop {
             if !is_over.load(Ordering::Relaxed) {
-                let mut taken = busy.clone();
+                let mut taken: BTreeSet<&Lane> = busy.keys().copied().collect();
                 waiting.retain(|&index| {
                     let wanted = &lanes_of[index];
                     let is_free = !wanted.iter().any(|lane| taken.contains(lane));
                     taken.extend(wanted); // later steps with this lane stay behind this one
                     if is_free {
-                        busy.extend(wanted);
+                        busy.extend(wanted.iter().map(|lane| (lane, index)));
                         let (step, wanted) = (&steps[index], wanted.as_slice());
-                        let (executing, is_over) = (&executing, &is_over);
+                        let (executing, is_over, silent) = (&executing, &is_over, &silent);
                         running.push(async move {
                             hooks.before(step).await;
-                            let _held = lanes.hold(wanted, |lane| hooks.waiting(lane)).await;
+                            let held = lanes.hold(wanted, |lane| hooks.waiting(lane)).await;
                             if is_over.load(Ordering::Relaxed) {
                                 return (index, Ok(None));
                             }
                             executing.fetch_add(1, Ordering::Relaxed);
                             hooks.progressed(true);
-                            let done = patiently(session, step, hooks, facts).await;
+                            let is_silent = || {
+                                let _ = silent.try_send(index); // it waits there already
+                            };
+                            let done = patiently(session, step, hooks, facts, held, is_silent).await;
                             let others = executing.fetch_sub(1, Ordering::Relaxed) - 1;
                             hooks.progressed(others > 0);
                             (index, done)
@@ -79,12 +86,18 @@ pub(crate) async fn apply<F: Send, E>(
                     !is_free
                 });
             }
-            let Some((index, result)) = running.next().await else {
+            let ended = tokio::select! {
+                biased;
+                ended = running.next() => ended,
+                Some(index) = silences.recv() => {
+                    busy.retain(|lane, of| *of != index || !lane.is_courtesy());
+                    continue;
+                }
+            };
+            let Some((index, result)) = ended else {
                 break;
             };
-            for lane in &lanes_of[index] {
-                busy.remove(lane);
-            }
+            busy.retain(|_, of| *of != index);
             match result {
                 Ok(answer) => {
                     if answer.as_ref().is_some_and(DynLearned::ends_wave) {
@@ -107,12 +120,15 @@ pub(crate) async fn apply<F: Send, E>(
     failure.map_or(Ok(()), Err)
 }
 
-/// The same as [`run`], but a call that hangs is told, and is given up when something newer waits.
+/// The same as [`run`], but a call that hangs is told, and is given up when something newer waits. It no longer holds up those that wait
+/// out of [courtesy](Lane::courtesy).
 async fn patiently<F: Send, E>(
     session: &dyn Reconcile<F>,
     step: &DynStep,
     hooks: &dyn Hooks<F, E>,
     facts: &Mutex<F>,
+    mut held: Held,
+    is_silent: impl Fn(),
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let patience = Patience::default();
     let begun = Instant::now();
@@ -134,6 +150,8 @@ async fn patiently<F: Send, E>(
         let mut silences = patience.silences();
         while let Either::Left((Ok(()), _)) = select(pin!(silences.changed()), pin!(has_ended.wait())).await {
             if let Some(until) = patience.unanswered() {
+                held.retain(|(lane, _)| !lane.is_courtesy());
+                is_silent();
                 hooks.unanswered(label, until).await;
             }
         }

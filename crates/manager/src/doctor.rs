@@ -204,6 +204,27 @@ impl std::fmt::Display for Refused {
 }
 
 impl Cloud {
+    /// A provider that was built in this time without the clouds that refused, if it is let in. That is found out once, because every other
+    /// question would wait for the same.
+    pub async fn signed_in(
+        provider: Arc<dyn CloudProvider>,
+        time: Duration,
+        mut refused: Vec<Refused>,
+    ) -> Self {
+        let (_, shut_out) = ask_each(provider.sign_in()).await;
+        for Unanswered { cloud, why } in shut_out {
+            let Some(cloud) = cloud.map(str::to_owned) else {
+                return Self::Refused(why);
+            };
+            let why = why.to_string();
+            refused.push(Refused { cloud, why });
+        }
+        match refused.is_empty() {
+            true => Self::Built(provider, time),
+            false => Self::Partly(provider, time, refused),
+        }
+    }
+
     fn provider(&self) -> Option<&dyn CloudProvider> {
         match self {
             Self::Built(provider, _) | Self::Partly(provider, ..) => Some(&**provider),
@@ -282,10 +303,6 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     progress.is_at("asking the API server");
     let (answer, kube, version) = kubernetes::answers(patient.kube.as_ref(), patient.follows).await;
     checks.push(answer);
-    if let Cloud::Refused(error) = &patient.cloud {
-        // First of all: a manager that ends for it does not run, and so nobody leads.
-        checks.splice(0..0, cloud::refused(error));
-    }
     let provider = patient.cloud.provider();
     let mut objects = objects(patient, kube, version).await;
     progress.is_at("looking for the managers of the cluster");
@@ -295,6 +312,10 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     objects.is_unled = leadership.is_unled();
     objects.restart = managers::restart(found.as_ref());
     objects.detour = managers::detour(patient, found.as_ref());
+    if let Cloud::Refused(error) = &patient.cloud {
+        // First of all: a manager that ends for it does not run, and so nobody leads.
+        checks.splice(0..0, cloud::refused(error, objects.detour.as_deref()));
+    }
     let works = managers::check(patient, found.as_ref(), leadership.leader());
     let place_of_clocks = checks.len();
     progress.is_at("asking for the manager's permissions");

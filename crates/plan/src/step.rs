@@ -39,33 +39,54 @@ impl fmt::Display for Impact {
 /// A lane is process-wide: it runs one step at a time, in plan order, whichever Service the step belongs to. Steps
 /// without a common lane run side by side.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane(Arc<str>);
+pub struct Lane {
+    name: Arc<str>,
+    is_courtesy: bool,
+}
 
 impl Lane {
     /// Names a lane. Two lanes are the same if their names are.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
+        Self {
+            name: name.into(),
+            is_courtesy: false,
+        }
+    }
+
+    /// A lane that only spares the cloud writes that it would refuse: no step waits for a write in it that has no answer for a while. The same name must not be that of a [`new`](Self::new) one.
+    #[must_use]
+    pub fn courtesy(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            is_courtesy: true,
+            ..Self::new(name)
+        }
+    }
+
+    /// Whether it is one of those.
+    #[must_use]
+    pub fn is_courtesy(&self) -> bool {
+        self.is_courtesy
     }
 
     /// The lane's name.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.name
     }
 
     /// What kind of thing it is: the first two parts of a name such as `nimbus/volume/7`, because a third one tells things of
     /// one kind apart. There are only a few kinds, so this is fit for a label.
     #[must_use]
     pub fn kind(&self) -> &str {
-        let slash = self.0.match_indices('/').nth(1);
-        slash.map_or("other", |(at, _)| &self.0[..at])
+        let slash = self.name.match_indices('/').nth(1);
+        slash.map_or("other", |(at, _)| &self.name[..at])
     }
 }
 
 impl fmt::Display for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.name)
     }
 }
 

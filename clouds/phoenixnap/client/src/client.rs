@@ -1,10 +1,13 @@
 //! The calls.
 
+use std::time::Duration;
+
 use bowline_cloud_http::{
     Class, CloudHttp, CredentialsFile, Failure, HttpError, Method, Request, Url, resolve,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::error::ApiError;
 use crate::listed::{Listed, Reader};
@@ -63,6 +66,18 @@ impl Client {
     /// How often the credentials have changed since the start. What was read with others may be of another account.
     pub fn generation(&self) -> u64 {
         self.tokens.generation()
+    }
+
+    /// Fetches a token within a time, unless there is one that is good for longer.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Unauthenticated`] if the credentials are refused.
+    pub async fn sign_in(&self, within: Duration) -> Result<(), ApiError> {
+        let token = timeout(within, self.tokens.token()).await;
+        token
+            .unwrap_or_else(|_| Err(self.tokens.no_answer(within)))
+            .map(drop)
     }
 
     /// All servers of the account.

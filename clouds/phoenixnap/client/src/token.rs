@@ -7,7 +7,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bowline_cloud_http::{
-    Class, CloudHttp, CredentialsFile, Failure, HeaderName, Method, Request, Secret, SharedRead, Url,
+    Class, CloudHttp, CredentialsFile, Failure, HeaderName, HttpError, Method, Phase, Request, Secret,
+    SharedRead, Url,
 };
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -109,6 +110,14 @@ impl Tokens {
             Some(token) => Ok(token),
             None => self.fetch.ask().await,
         }
+    }
+
+    /// The error of a request for a token that nobody answers.
+    pub(crate) fn no_answer(&self, within: Duration) -> ApiError {
+        let phase = Phase::Exchange;
+        let failure = Failure::Timeout { phase, after: within };
+        let error = HttpError::new(TOKEN, Method::POST, self.store.url.as_str(), failure);
+        failed(error, &self.store.source)
     }
 
     /// How often the credentials have changed.
@@ -245,7 +254,7 @@ fn basic(credentials: &Credentials) -> Secret {
 
 /// Says what the token endpoint said, as far as it is one of the words of RFC 6749, section 5.2: the rest of the answer
 /// is never shown. `source` is where the credentials are set.
-fn failed(error: bowline_cloud_http::HttpError, source: &str) -> ApiError {
+fn failed(error: HttpError, source: &str) -> ApiError {
     #[derive(Deserialize)]
     struct Refusal {
         error: String,

@@ -14,7 +14,8 @@ use futures::future::BoxFuture;
 
 use crate::annotations::{SERVER_ID, annotation_table};
 use crate::config::Options;
-use crate::load_balancer::apply::{Learned, Writer};
+use crate::load_balancer::apply::{Buyer, Learned, Writer};
+use crate::load_balancer::blocks::Place;
 use crate::load_balancer::intent::Intent;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::observe::{Memory, Observed, Remembered, Seen};
@@ -106,13 +107,26 @@ impl Reconciler for Balancers {
 
     async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let Self { client, reads, .. } = self;
-        Writer { client, reads, seen }.apply(intent, step).await
+        if let (Intent::Wanted(wanted), CloudStep::BuyBlock { new }) = (intent, step) {
+            return Buyer { client, reads, seen }.buy(wanted, new).await;
+        }
+        let writer = Writer {
+            client,
+            reads,
+            cluster: &intent.identity().cluster,
+            mark: seen.memory.own.mark,
+        };
+        writer.apply(step).await
     }
 
     fn shown(&self, _: &Intent, observed: &Observed) -> Shown {
         let blocks = observed.blocks.iter().map(|block| {
-            let network = block.assigned_resource_id.as_deref();
-            let place = network.map_or_else(|| "in no network".to_owned(), |id| format!("in network {id}"));
+            let place = match blocks::place(block) {
+                Place::Nowhere => "in no network".to_owned(),
+                Place::Network(id) => format!("in network {id}"),
+                Place::SomeNetwork => "in a network that the API does not name".to_owned(),
+                Place::Other(kind) => format!("attached to a resource of type {kind}"),
+            };
             format!("IP block {} ({}), {place}", block.id, block.cidr)
         });
         let mut members: Vec<String> = blocks.collect();

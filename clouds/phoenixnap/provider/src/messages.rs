@@ -32,6 +32,9 @@ bowline_plan::events! {
     SURPLUS = "IPBlockSurplus", Warning,
         "A Service has more than one active block. All of them are billed, and Bowline changes none of them.",
         "Put the tag `delete` on all but one. The address of the one that stays is that in `spec.loadBalancerIP`.";
+    MARK_UNCLEAR = "IPBlockMarkUnclear", Warning,
+        "The Service's block, or another one of the cluster, has the tag `delete` with a value that is neither empty nor `true`, such as `false`. Bowline does not give the block back; the Go manager would.",
+        "Give the tag the value `true` if the block is to go, else remove the tag.";
     PURCHASE_PENDING = "IPBlockPurchasePending", Normal,
         "A purchase of a block for the Service was begun, by this process or another one, and its outcome is not known. Bowline buys no other block for two minutes.",
         "Wait. If the event comes back, look whether two managers run without leader election.";
@@ -42,9 +45,6 @@ bowline_plan::events! {
     BLOCK_LEFT_ALONE = "IPBlockLeftAlone", Warning,
         "A block that is marked for deletion is attached to something other than a public network, or its state is not known. Bowline leaves the block alone.",
         "Detach the block by hand, or remove its tag `delete`.";
-    MARK_UNCLEAR = "IPBlockMarkUnclear", Warning,
-        "A block has the tag `delete` with a value that is neither empty nor `true`, such as `false`. Bowline does not give the block back; the Go manager would.",
-        "Give the tag the value `true` if the block is to go, else remove the tag.";
     SWEEP_FAILED = "IPBlockSweepFailed", Warning,
         "A block that is marked for deletion could not be detached from its network, or could not be deleted. Bowline tries again.",
         "Follow the text. Often a server of the network still uses an address of the block.";

@@ -18,6 +18,9 @@ use crate::nodes::servers::{Reads, ServerIndex};
 pub mod provider_id;
 mod servers;
 
+/// What to do about a server without a private address.
+const ADD_TO_NETWORK: &str = "whoever owns the project adds the server to a private network";
+
 /// The servers of the account.
 pub(crate) struct Servers {
     reads: Reads,
@@ -112,8 +115,10 @@ impl InstanceDirectory for Servers {
         tracing::debug!(target: DATA_LOG, node = %node.name, server = ?server, "Server of a node, whole");
         let internal = addresses(server, AddressType::InternalIp, &server.private_ip_addresses);
         if internal.is_empty() {
-            let error = CloudError::other(format!("server {} has no private IP address", server.id));
-            return Err(error.context(of(node)));
+            let text = format!("server {} has no private IP address; {ADD_TO_NETWORK}", server.id);
+            return Err(CloudError::other(text)
+                .with_remedy(ADD_TO_NETWORK)
+                .context(of(node)));
         }
         let hostname = Some(server.hostname.clone()).filter(|name| !name.is_empty());
         let hostname = hostname.map(|name| NodeAddress::new(AddressType::Hostname, name));

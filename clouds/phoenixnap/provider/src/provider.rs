@@ -1,6 +1,7 @@
 //! The provider as a whole.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use bowline_cloud_provider::{
@@ -23,8 +24,12 @@ use crate::nodes::provider_id::PROVIDER_NAME;
 /// client of this name, and rights may have been given to it.
 pub const SERVICE_ACCOUNT: &str = "cloud-provider-phoenixnap-shared-informers";
 
+/// How long a person waits for a token.
+const SIGNED_IN_WITHIN: Duration = Duration::from_secs(10);
+
 /// The phoenixNAP provider.
 pub struct PhoenixNap {
+    client: Client,
     servers: Arc<Servers>,
     balancing: Option<Balancing>,
 }
@@ -92,6 +97,7 @@ impl PhoenixNap {
     ) -> Self {
         let client = Client::new(http, &options.settings, credentials);
         Self {
+            client: client.clone(),
             servers: Arc::new(Servers::new(&client, options.reserved_is_shut_down)),
             balancing: match &options.load_balancing {
                 LoadBalancing::KubeVip { network } => Some(Balancing::new(&client, options, network)),
@@ -138,6 +144,11 @@ impl CloudProvider for PhoenixNap {
         let balancing = self.balancing.iter();
         let left = balancing.map(|balancing| balancing.sweeper.left_over(facts.clone()));
         left.map(Question::new).collect()
+    }
+
+    fn sign_in(&self) -> Vec<Question<'_, ()>> {
+        let signed_in = async { Ok(self.client.sign_in(SIGNED_IN_WITHIN).await.map(|()| Vec::new())?) };
+        vec![Question::new(signed_in)]
     }
 
     fn misfits(&self) -> Vec<Question<'_, Misfit>> {

@@ -204,10 +204,7 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
             let mut shown = shown.unwrap_or_default();
             let refused = std::mem::take(&mut shown.refused);
             checks.push(usable(shown, untaken));
-            match refused.is_empty() {
-                true => Cloud::Built(provider, begun.elapsed()),
-                false => Cloud::Partly(provider, begun.elapsed(), refused),
-            }
+            Cloud::signed_in(provider, begun.elapsed(), refused).await
         }
         (Ok(Err(ProviderError::Init { source, .. })), Some(shown)) => {
             checks.push(usable(shown, untaken));

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::CloudProvider;
 
-use super::{Check, Outcome, Patient, answers, ask_each, cloud, kubernetes, managers, objects, some_lines};
+use super::{
+    Check, Cloud, Outcome, Patient, answers, ask_each, cloud, kubernetes, managers, objects, some_lines,
+};
 
 topics! { pub(super) Cloud:
     ALLOWED = "cloud.allowance", "the credentials may do what a manager does, and quotas leave room",
@@ -39,6 +41,9 @@ pub async fn examine_before(patient: &Patient<'_>) -> Vec<Check> {
         cluster::permissions(patient, kube, found.as_ref()).await,
         cluster::installs(kube).await,
     ];
+    if let Cloud::Refused(error) = &patient.cloud {
+        checks.splice(0..0, cloud::refused(error, None));
+    }
     let place_of_clocks = checks.len();
     // Whoever has no provider ID is looked for by its name, as a Node that waits for its cloud.
     let as_they_are = objects.nodes.clone();

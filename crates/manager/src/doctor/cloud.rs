@@ -48,10 +48,14 @@ const TRIED: usize = 3;
 
 const NO_PROVIDER: &str = "there is no provider";
 
-/// The checks of this category where the cloud refused what a manager asks at its start.
-pub(super) fn refused(error: &CloudError) -> [Check; 3] {
+/// The checks of this category where the cloud refused what is asked of it first. `detour`: how the manager goes there, and this does not.
+pub(super) fn refused(error: &CloudError, detour: Option<&str>) -> [Check; 3] {
+    let of_here = detour.and_then(|it| of_here(it, error.message()));
     [
-        LOGIN.failed(error.message(), remedy_of_start(error)),
+        of_here.map_or_else(
+            || LOGIN.failed(error.message(), remedy_of_start(error)),
+            |text| LOGIN.skipped(text),
+        ),
         INSTANCES.skipped(NO_PROVIDER),
         LOAD_BALANCERS.skipped(NO_PROVIDER),
     ]

@@ -160,7 +160,14 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         if let Cloud::Refused(error) = &patient.cloud {
             let next = why.next.clone();
             let remedy = cloud::remedy_of_start(error);
-            why.first(unasked(Outcome::Failed, error.message(), remedy), &next);
+            let detour = objects.detour.as_deref();
+            why.first(
+                match detour.and_then(|it| why::of_here(it, error.message())) {
+                    Some(text) => unasked(Outcome::Warning, &text, "do what the text says"),
+                    None => unasked(Outcome::Failed, error.message(), remedy),
+                },
+                &next,
+            );
         }
         if let Target::Service(key) = target
             && new.contains(key)

@@ -56,8 +56,9 @@ pub(crate) fn of_api_server(text: &str) -> &'static str {
 
 /// What to do about an answer of the cloud that is a failure.
 pub(crate) fn remedy_of_error(error: &CloudError) -> Cow<'static, str> {
-    let known = advice::about(error.kind(), error.message()).map(Cow::Borrowed);
-    let remedy = known.or_else(|| of_text(error.message()));
+    let own = error.remedy().map(|it| Cow::Owned(it.to_owned()));
+    let known = || advice::about(error.kind(), error.message()).map(Cow::Borrowed);
+    let remedy = own.or_else(known).or_else(|| of_text(error.message()));
     remedy.unwrap_or(Cow::Borrowed(match error.kind() {
         ErrorKind::Throttled { .. } => {
             "the cloud asks to be left alone: look at its own status page, as for a maintenance, see who else calls it, and wait"

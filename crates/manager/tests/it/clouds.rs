@@ -9,7 +9,7 @@ use bowline_cloud_provider::plan::Refusal;
 use bowline_cloud_provider::{
     AbsenceProof, Begin, CloudError, CloudProvider, ClusterUid, FoundBy, Instance, InstanceAnswer,
     InstanceMetadata, InstanceQuery, InstanceResult, InstanceState, InstancesV2, LoadBalancer, MadeFor,
-    PowerState, Reconcile, Route, RouteChange, Routes, ServiceFacts,
+    PowerState, Question, Reconcile, Route, RouteChange, Routes, ServiceFacts,
 };
 use futures::future::BoxFuture;
 
@@ -46,6 +46,11 @@ impl CloudProvider for TestInstances {
         } else {
             ClusterUid::Unused
         }
+    }
+
+    fn sign_in(&self) -> Vec<Question<'_, ()>> {
+        let hangs = self.hangs.then(|| Question::new(std::future::pending()));
+        hangs.into_iter().collect()
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {

@@ -7,7 +7,7 @@ use bowline_cloud_provider::NodeName;
 use bowline_cloud_provider::{MadeFor, ServiceKey};
 use bowline_kube_api::{Effect, Fault, KubeApi, Permit, Status};
 use bowline_manager::config::Config;
-use bowline_manager::doctor::{Check, Cloud, Outcome, Target, examine, explain};
+use bowline_manager::doctor::{Check, Cloud, Outcome, Target, examine, examine_before, explain};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -54,6 +54,34 @@ async fn a_busy_api_server_does_not_have_the_doctor_wait_for_more_than_half_a_mi
         );
         assert_eq!(failed, [read]);
     }
+}
+
+/// Every check would wait for the same.
+#[tokio::test(start_paused = true)]
+async fn that_a_cloud_lets_nobody_in_is_found_out_once() {
+    let api = KubeApi::builder().build();
+    let cloud = Arc::new(TestInstances {
+        has_instances: true,
+        hangs: true,
+        ..TestInstances::default()
+    });
+    let begun = Instant::now();
+    let cloud = Cloud::signed_in(cloud, Duration::ZERO, Vec::new()).await;
+    let config = Config::default();
+    let patient = patient(&config, &api, cloud);
+    for checks in [examine(&patient).await, examine_before(&patient).await] {
+        let first = checks[..3].iter();
+        let first: Vec<_> = first.map(|it| (it.topic.id, it.outcome, &*it.seen)).collect();
+        assert_eq!(
+            first,
+            [
+                ("cloud.provider", Outcome::Failed, "no answer within 30 s"),
+                ("cloud.instances", Outcome::Skipped, "there is no provider"),
+                ("cloud.load-balancers", Outcome::Skipped, "there is no provider"),
+            ]
+        );
+    }
+    assert_eq!(begun.elapsed().as_secs(), 30);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::{self, VALIDITY};
-use crate::load_balancer::intent::{Intent, Wanted};
+use crate::load_balancer::intent::Wanted;
+use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::busy::Later;
 use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads};
 use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
@@ -20,10 +22,7 @@ use crate::load_balancer::step::CloudStep;
 /// A list that is older than this does not decide a purchase: the blocks are looked for once more.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How long the creation of a tag's name waits for that of another one.
-const TURN: Duration = Duration::from_secs(2);
-
-/// How long an attachment that was refused waits to find out whether the network is full: the other Services wait with it.
+/// How long an attachment that was refused waits for each answer to why: the other Services wait with it.
 const ASIDE: Duration = Duration::from_secs(1);
 
 /// What the answer to a write told.
@@ -37,8 +36,8 @@ pub(crate) enum Learned {
     NotBought(Purchase),
     /// Nothing was bought, because it was refused.
     Refused(Refusal),
-    /// No block was bought, because it is not known yet whether the network takes this one.
-    Awaits(String),
+    /// No block was bought, because it is not known yet whether the network takes that of another Service.
+    Awaits(Later),
     /// The block is on its way to the network.
     Attached,
     /// The block, as it is after the attachment was refused because it is there already.
@@ -87,39 +86,37 @@ impl Told for Learned {
     }
 }
 
-/// Makes the writes of one reconcile.
+/// Makes the writes of whoever sees to the blocks of a cluster.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     pub(crate) reads: &'a Reads,
-    pub(crate) seen: &'a Seen,
+    pub(crate) cluster: &'a ClusterTags,
+    /// Whether the account knows the tag that marks.
+    pub(crate) mark: MarkName,
 }
 
 impl Writer<'_> {
-    /// Makes one write.
-    pub(crate) async fn apply(&self, intent: &Intent, step: &CloudStep) -> Result<Learned, CloudError> {
+    /// Makes one write, unless it is a purchase.
+    pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
         match step {
-            CloudStep::CreateTagName { name, .. } => self.create_name(name).await,
-            CloudStep::BuyBlock { new } => match intent {
-                Intent::Wanted(wanted) => self.buy(wanted, new).await,
-                Intent::Absent(_) => Err(CloudError::other(
-                    "a service that is being deleted gets no IP block",
-                )),
-            },
-            CloudStep::Attach { block, network, .. } => attach(self.client, self.reads, block, network).await,
-            CloudStep::Mark { block, tags, .. } => {
-                mark(self.client, self.reads, self.seen.memory.own.mark, block, tags).await
+            CloudStep::CreateTagName { name } => self.create_name(name).await,
+            CloudStep::BuyBlock { .. } => {
+                let text = "an IP block is bought for a service that wants one, and for nobody else";
+                Err(CloudError::other(text))
             }
-            CloudStep::Detach { .. } | CloudStep::Delete { .. } => Err(CloudError::other(
-                "only the sweeper detaches and deletes IP blocks",
-            )),
+            CloudStep::Attach { block, network, .. } => self.attach(block, network).await,
+            CloudStep::Mark { block, tags, .. } => self.mark(block, tags).await,
+            CloudStep::Detach { block, network, .. } => {
+                self.client.detach(network, block).await?;
+                Ok(Learned::Detached)
+            }
+            CloudStep::Delete { block, .. } => self.delete(block).await,
         }
     }
 
-    /// Several Services that are created together want the same names: all but one find them made. Who takes too long
-    /// keeps no other waiting; that the name is there already is good news.
+    /// That the name is there already is good news, be it since another Service made it known.
     async fn create_name(&self, name: &'static str) -> Result<Learned, CloudError> {
-        let is_removed = self.seen.memory.own.mark == MarkName::Missing;
-        let _turn = self.reads.turn_to_name(name, TURN).await;
+        let is_removed = self.mark == MarkName::Missing;
         if !is_removed && self.reads.knows_name(name) {
             return Ok(Learned::Name);
         }
@@ -133,9 +130,138 @@ impl Writer<'_> {
         Ok(Learned::Name)
     }
 
+    /// Marks a block for deletion.
+    async fn mark(&self, block: &str, tags: &[BlockTag]) -> Result<Learned, CloudError> {
+        let Self { client, reads, .. } = self;
+        let is_first = reads.releases.begins(block);
+        let answer = client.put_ip_block_tags(block, tags).await;
+        reads.releases.answers(block, is_first, &answer);
+        match answer {
+            Ok(()) => {
+                reads.network.refuses_no_more(block);
+                Ok(Learned::Marked)
+            }
+            Err(error) if error.status() == Some(400) && self.mark != MarkName::Ensured => {
+                tracing::debug!(block, err = %error, "Marking refused, the tag may be unknown");
+                Ok(Learned::NoMarkName)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives a block of this cluster back.
+    async fn delete(&self, block: &str) -> Result<Learned, CloudError> {
+        let error = match self.client.delete_ip_block(block).await {
+            Ok(_) => return Ok(Learned::Deleted),
+            Err(error) => error,
+        };
+        // A deleted ID answers 403, as one does that must not be touched.
+        if error.may_be_gone() {
+            let blocks = self.reads.blocks_of_cluster(self.cluster).await?;
+            if blocks.odd.is_empty() && blocks.entries.iter().all(|known| known.id != block) {
+                return Ok(Learned::Deleted);
+            }
+        }
+        Err(error.into())
+    }
+
+    /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full. What is known to
+    /// be refused, because the network is at work on the block of another Service, is not asked for.
+    async fn attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
+        if let Some(later) = self.reads.network.busy() {
+            return Ok(Learned::NotAttached(Unattached::Busy(later)));
+        }
+        let answer = self.try_to_attach(block, network).await;
+        self.reads.network.answers(block);
+        answer
+    }
+
+    async fn try_to_attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
+        let Self { client, reads, .. } = self;
+        let error = match client.attach(network, block).await {
+            Ok(()) => {
+                reads.network.begins(block);
+                return Ok(Learned::Attached);
+            }
+            Err(error) => error,
+        };
+        // Whether it was so at the last try too.
+        let refuses = || reads.network.refuses(block, error.to_string());
+        let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
+        if !is_refused {
+            if error.class == Class::Denied {
+                let _ = refuses();
+            }
+            return Err(error.into());
+        }
+        let (mut has_failed, mut is_free, mut is_looked_at) = (false, true, false);
+        if error.class == Class::Conflict {
+            match timeout(ASIDE, client.ip_block(block)).await {
+                // Half of it may be left from an attachment that failed.
+                Ok(Ok(now)) if blocks::attachment(&now, network) == Attachment::Done => {
+                    // Whether the network would take another block is known by this one.
+                    reads.network.begins(block);
+                    reads.network.sees(&now);
+                    return Ok(Learned::Block(Box::new(now)));
+                }
+                Ok(Ok(now)) => {
+                    is_looked_at = true;
+                    has_failed = now.status == BlockStatus::ErrorAssigning;
+                    is_free = !has_failed && blocks::attachment(&now, network) == Attachment::Needed;
+                }
+                // The next list tells.
+                Ok(Err(error)) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
+                Err(_) => tracing::debug!(block, "The block cannot be looked at in time"),
+            }
+        }
+        let now = timeout(ASIDE, client.public_network(network)).await.ok();
+        let now = now.and_then(Result::ok);
+        // What this process is attaching may have ended between the two answers.
+        let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy) || reads.network.is_attaching();
+        let is_refused_for_long = is_free && !is_busy && refuses();
+        // At first, network or block may have become free between the two answers.
+        let is_full = is_refused_for_long && is_looked_at && now.is_some();
+        match now.map_or(0, |now| others(&now, block)) {
+            others @ MOST_BLOCKS.. => {
+                let text = format!(
+                    "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
+                );
+                Ok(Learned::NotAttached(Unattached::Refused(
+                    Refusal::new(text).of_limit(true),
+                )))
+            }
+            // What is busy ends by itself, and this need not.
+            _ if has_failed => {
+                let refusal = not_attached(block, network, &error.to_string());
+                Ok(Learned::NotAttached(Unattached::Refused(refusal)))
+            }
+            others if is_full && !has_failed => {
+                let refusal = refusal!(
+                    "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}";
+                    "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it"
+                );
+                Ok(Learned::NotAttached(Unattached::Refused(refusal.of_limit(true))))
+            }
+            _ if error.class == Class::Conflict => {
+                let later = reads.network.is_busy(error.to_string());
+                Ok(Learned::NotAttached(Unattached::Busy(later)))
+            }
+            _ => Err(error.into()),
+        }
+    }
+}
+
+/// Makes the purchase of one reconcile.
+pub(crate) struct Buyer<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) reads: &'a Reads,
+    pub(crate) seen: &'a Seen,
+}
+
+impl Buyer<'_> {
     /// Buys a block, if the claim still holds and there really is none. Never tried twice in one reconcile, whatever became
     /// of it: the next one looks for the block by its tags.
-    async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
+    pub(crate) async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
         let reconcile = self.seen.memory.own.reconcile;
         let Some(claim) = wanted.identity.own_claim(reconcile) else {
             return Err(CloudError::other("without a claim no IP block is bought"));
@@ -152,7 +278,7 @@ impl Writer<'_> {
         let purchase = async {
             match network.reserve(key).await {
                 Err(NoPlace::Full(full)) => return Ok(Learned::Refused(full)),
-                Err(NoPlace::Unknown(block)) => return Ok(Learned::Awaits(block)),
+                Err(NoPlace::Unknown(later)) => return Ok(Learned::Awaits(later)),
                 Ok(()) => {}
             }
             if self.seen.listed.elapsed() > FRESH {
@@ -237,113 +363,4 @@ impl Writer<'_> {
 /// connection, a good token or a turn, is tried again like any other call; its claim stays, and this process knows that it is void.
 fn is_refusal(error: &ApiError) -> bool {
     error.status().is_some() && !matches!(error.class, Class::Throttled { .. } | Class::Unauthenticated)
-}
-
-/// Marks a block for deletion.
-pub(crate) async fn mark(
-    client: &Client,
-    reads: &Reads,
-    name: MarkName,
-    block: &str,
-    tags: &[BlockTag],
-) -> Result<Learned, CloudError> {
-    let is_first = reads.releases.begins(block);
-    let answer = client.put_ip_block_tags(block, tags).await;
-    reads.releases.answers(block, is_first, &answer);
-    match answer {
-        Ok(()) => {
-            reads.network.refuses_no_more(block);
-            Ok(Learned::Marked)
-        }
-        Err(error) if error.status() == Some(400) && name != MarkName::Ensured => {
-            tracing::debug!(block, err = %error, "Marking refused, the tag may be unknown");
-            Ok(Learned::NoMarkName)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.
-pub(crate) async fn attach(
-    client: &Client,
-    reads: &Reads,
-    block: &str,
-    network: &str,
-) -> Result<Learned, CloudError> {
-    let answer = try_to_attach(client, reads, block, network).await;
-    reads.network.answers(block);
-    answer
-}
-
-async fn try_to_attach(
-    client: &Client,
-    reads: &Reads,
-    block: &str,
-    network: &str,
-) -> Result<Learned, CloudError> {
-    let error = match client.attach(network, block).await {
-        Ok(()) => {
-            reads.network.begins(block);
-            return Ok(Learned::Attached);
-        }
-        Err(error) => error,
-    };
-    // Whether it was so at the last try too.
-    let refuses = || reads.network.refuses(block, error.to_string());
-    let is_refused = matches!(error.class, Class::Conflict | Class::Invalid | Class::Exhausted);
-    if !is_refused {
-        if error.class == Class::Denied {
-            let _ = refuses();
-        }
-        return Err(error.into());
-    }
-    let (mut has_failed, mut is_free, mut is_looked_at) = (false, true, false);
-    if error.class == Class::Conflict {
-        match client.ip_block(block).await {
-            // Half of it may be left from an attachment that failed.
-            Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
-                // Whether the network would take another block is known by this one.
-                reads.network.begins(block);
-                reads.network.sees(&now);
-                return Ok(Learned::Block(Box::new(now)));
-            }
-            Ok(now) => {
-                is_looked_at = true;
-                has_failed = now.status == BlockStatus::ErrorAssigning;
-                is_free = !has_failed && blocks::attachment(&now, network) == Attachment::Needed;
-            }
-            // The next list tells.
-            Err(error) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
-        }
-    }
-    let now = timeout(ASIDE, client.public_network(network)).await.ok();
-    let now = now.and_then(Result::ok);
-    let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy);
-    let is_refused_twice = is_free && !is_busy && refuses();
-    // Once, network or block may have become free between the two answers.
-    let is_full = is_refused_twice && is_looked_at && now.is_some();
-    match now.map_or(0, |now| others(&now, block)) {
-        others @ MOST_BLOCKS.. => {
-            let text = format!(
-                "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
-            );
-            Ok(Learned::NotAttached(Unattached::Refused(
-                Refusal::new(text).of_limit(true),
-            )))
-        }
-        // What is busy ends by itself, and this need not.
-        _ if has_failed => {
-            let refusal = not_attached(block, network, &error.to_string());
-            Ok(Learned::NotAttached(Unattached::Refused(refusal)))
-        }
-        others if is_full && !has_failed => {
-            let refusal = refusal!(
-                "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}";
-                "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it"
-            );
-            Ok(Learned::NotAttached(Unattached::Refused(refusal.of_limit(true))))
-        }
-        _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
-        _ => Err(error.into()),
-    }
 }

@@ -88,6 +88,14 @@ pub(crate) fn unclear_mark(block: &IpBlock) -> Option<&str> {
     tags.find_map(|tag| tag.value.as_deref().filter(|value| !is_mark(Some(value))))
 }
 
+/// What people are told of that.
+pub(crate) fn unclear(block: &IpBlock) -> Option<String> {
+    let IpBlock { id, cidr, .. } = block;
+    unclear_mark(block).map(|value| {
+        format!("IP block {id} ({cidr}) has the tag {DELETE}={value} and is not given back: only the value true, or none, marks it")
+    })
+}
+
 /// The tags of a Service's block that a block does not have, each as `name=value`.
 pub(crate) fn missing(block: &IpBlock, cluster: &ClusterTags, service: &ServiceKey) -> Vec<String> {
     let tags = cluster.of_new_block(service).into_iter();

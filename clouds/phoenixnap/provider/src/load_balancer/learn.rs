@@ -13,7 +13,7 @@ use crate::load_balancer::step::CloudStep;
 /// Adds what an answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     match (step, learned) {
-        (CloudStep::CreateTagName { name, .. }, Learned::Name) => name_known(seen, name),
+        (CloudStep::CreateTagName { name }, Learned::Name) => name_known(seen, name),
         (_, Learned::Blocks(blocks)) => {
             seen.blocks = blocks;
             seen.memory.own.purchase = Purchase::Made;
@@ -24,7 +24,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             seen.memory.own.purchase = purchase;
         }
-        (_, Learned::Awaits(block)) => seen.unanswered = Some(block),
+        (_, Learned::Awaits(later)) => seen.unanswered = Some(later),
         (CloudStep::Attach { block, network, .. }, Learned::Attached) => attached(seen, block, network),
         (CloudStep::Attach { block, .. }, Learned::Block(now)) => {
             for known in seen.blocks.iter_mut().filter(|known| known.id == *block) {
@@ -33,10 +33,10 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         }
         (_, Learned::NotAttached(why)) => {
             let busy = match why {
-                Unattached::Busy(reason) => Some(reason),
+                Unattached::Busy(later) => Some(later),
                 Unattached::Refused(_) => None,
             };
-            seen.memory.own.refused.clone_from(&busy);
+            seen.memory.own.refused = busy.as_ref().map(|later| later.why.clone());
             seen.busy = busy;
         }
         (CloudStep::Mark { block, .. }, Learned::Marked) => {

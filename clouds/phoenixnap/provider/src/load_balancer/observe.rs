@@ -7,8 +7,10 @@ use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::Refusal;
 use tokio::time::Instant;
 
+use crate::load_balancer::observe::busy::Later;
 use crate::load_balancer::step::CloudStep;
 
+pub(crate) mod busy;
 pub(crate) mod network;
 pub(crate) mod reads;
 pub(crate) mod releases;
@@ -31,14 +33,14 @@ pub(crate) struct Observed {
     pub(crate) network: Option<network::Shown>,
     /// Why no block is to be bought now: the network is full.
     pub(crate) full: Option<Refusal>,
-    /// A block that was bought for another Service, and of which it is not known whether the network takes it.
-    pub(crate) unanswered: Option<String>,
+    /// It is not known whether the network takes the block that was bought for another Service.
+    pub(crate) unanswered: Option<Later>,
     /// The account's block that has the address in the field, where none is the Service's.
     pub(crate) stray: Option<IpBlock>,
     /// It was the Service's, which had no address when this process took it, and bears a mark since then: it was being given back.
     pub(crate) is_lost_late: bool,
-    /// Why the block was not attached at the last try: something is busy.
-    pub(crate) busy: Option<String>,
+    /// Why no block is attached now: something is busy.
+    pub(crate) busy: Option<Later>,
 }
 
 /// What a reconcile remembers.
@@ -88,7 +90,7 @@ pub(crate) enum Purchase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unattached {
     /// The network or the block is busy.
-    Busy(String),
+    Busy(Later),
     /// The network takes no more, or the block is one that the API does not attach as it is.
     Refused(Refusal),
 }
@@ -96,7 +98,7 @@ pub(crate) enum Unattached {
 impl Unattached {
     pub(crate) fn into_text(self) -> String {
         match self {
-            Self::Busy(reason) => reason,
+            Self::Busy(later) => later.why,
             Self::Refused(refusal) => refusal.reason,
         }
     }

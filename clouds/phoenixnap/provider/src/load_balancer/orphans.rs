@@ -13,10 +13,10 @@ use bowline_cloud_provider::orphans::{Found, Judge, OfCluster, OrphanFacts, Owne
 use bowline_cloud_provider::{
     CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
 };
-use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock};
+use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Answer, Plan, Refusal};
 
-use crate::load_balancer::apply::{self, Learned};
+use crate::load_balancer::apply::{Learned, Writer};
 use crate::load_balancer::blocks;
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::{ClusterTags, DELETE, of_managers};
@@ -24,7 +24,6 @@ use crate::load_balancer::observe::MarkName;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::plan::answer::{cloud, wait};
 use crate::load_balancer::step::CloudStep;
-use crate::load_balancer::sweeper;
 use crate::load_balancer::sweeper::plan::{Fate, fate};
 
 /// How long until the next look at a block that is on its way.
@@ -245,12 +244,8 @@ impl Reconciler for Remover {
         }
         let (id, cidr) = (block.id.clone(), block.cidr.clone());
         if !evidence::is_marked(block) {
-            let service = found.owner.key.unwrap_or_else(|| ServiceKey::new("", ""));
             return Plan::new(cloud(vec![match seen.memory.own {
-                MarkName::Missing => CloudStep::CreateTagName {
-                    name: DELETE,
-                    service,
-                },
+                MarkName::Missing => CloudStep::CreateTagName { name: DELETE },
                 MarkName::Assumed | MarkName::Ensured => CloudStep::Mark {
                     block: id,
                     cidr,
@@ -276,22 +271,13 @@ impl Reconciler for Remover {
         seen: &Seen<Observed, MarkName, CloudStep>,
         step: &CloudStep,
     ) -> Result<Learned, CloudError> {
-        let Self { client, reads, .. } = self;
-        match step {
-            CloudStep::Detach { block, network, .. } => {
-                client.detach(network, block).await?;
-                Ok(Learned::Detached)
-            }
-            CloudStep::Delete { block, .. } => sweeper::delete(client, reads, &intent.cluster, block).await,
-            CloudStep::Mark { block, tags, .. } => {
-                apply::mark(client, reads, seen.memory.own, block, tags).await
-            }
-            CloudStep::CreateTagName { name, .. } => match client.create_tag(name).await {
-                Err(error) if error.class != Class::Conflict => Err(error.into()),
-                _ => Ok(Learned::Name),
-            },
-            other => Err(CloudError::other(format!("no step of a removal: {other:?}"))),
-        }
+        let writer = Writer {
+            client: &self.client,
+            reads: &self.reads,
+            cluster: &intent.cluster,
+            mark: seen.memory.own,
+        };
+        writer.apply(step).await
     }
 
     fn learn(&self, seen: &mut Seen<Observed, MarkName, CloudStep>, step: &CloudStep, learned: Learned) {

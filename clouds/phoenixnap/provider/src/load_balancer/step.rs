@@ -1,6 +1,5 @@
 //! The writes to the cloud, as data.
 
-use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{BlockTag, IpBlock, NewIpBlock};
 use bowline_plan::{Impact, Lane, Step};
 
@@ -13,8 +12,6 @@ pub(crate) enum CloudStep {
     CreateTagName {
         /// The name.
         name: &'static str,
-        /// The Service that needs it.
-        service: ServiceKey,
     },
     /// Buys a block.
     BuyBlock {
@@ -76,7 +73,7 @@ pub(crate) fn mark_label(cidr: &str) -> String {
 impl Step for CloudStep {
     fn label(&self) -> String {
         match self {
-            Self::CreateTagName { name, .. } => format!("create-tag-name({name})"),
+            Self::CreateTagName { name } => format!("create-tag-name({name})"),
             Self::BuyBlock { new } => format!("buy-ip-block({} in {})", new.cidr_block_size, new.location),
             Self::Attach { cidr, network, .. } => format!("attach-ip-block({cidr} to {network})"),
             Self::Mark { cidr, .. } => mark_label(cidr),
@@ -87,7 +84,7 @@ impl Step for CloudStep {
 
     fn object(&self) -> String {
         match self {
-            Self::CreateTagName { name, .. } => format!("tag {name}"),
+            Self::CreateTagName { name } => format!("tag {name}"),
             Self::BuyBlock { .. } => "ip block".to_owned(),
             Self::Attach { block, .. }
             | Self::Mark { block, .. }
@@ -107,10 +104,11 @@ impl Step for CloudStep {
 
     fn lanes(&self) -> Vec<Lane> {
         match self {
-            // One after the other, and what hangs for one Service holds up no other.
-            Self::CreateTagName { service, .. } => vec![Lane::new(format!("phoenixnap/tags/{service}"))],
+            // Services that are created together want the same names: all but one find them made.
+            Self::CreateTagName { .. } => vec![Lane::courtesy("phoenixnap/tags/account")],
+            // The API refuses what comes while it is at work on the network.
             Self::Attach { network, .. } | Self::Detach { network, .. } => {
-                vec![Lane::new(format!("phoenixnap/public-network/{network}"))]
+                vec![Lane::courtesy(format!("phoenixnap/public-network/{network}"))]
             }
             Self::BuyBlock { .. } => Vec::new(),
             Self::Mark { block, .. } | Self::Delete { block, .. } => {

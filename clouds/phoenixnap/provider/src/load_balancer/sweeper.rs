@@ -18,7 +18,7 @@ use bowline_plan::{Plan, Refusal};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::load_balancer::apply::{Learned, attach, mark};
+use crate::load_balancer::apply::{Learned, Writer};
 use crate::load_balancer::blocks::used_addresses;
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
@@ -140,24 +140,13 @@ impl Reconciler for Sweeper {
         _observed: &Seen<Observed, (), CloudStep>,
         step: &CloudStep,
     ) -> Result<Learned, CloudError> {
-        let result = match step {
-            CloudStep::Detach { block, network, .. } => self
-                .client
-                .detach(network, block)
-                .await
-                .map(|()| Learned::Detached)
-                .map_err(CloudError::from),
-            CloudStep::Delete { block, .. } => {
-                delete(&self.client, &self.reads, &intent.cluster, block).await
-            }
-            CloudStep::Attach { block, network, .. } => {
-                attach(&self.client, &self.reads, block, network).await
-            }
-            CloudStep::Mark { block, tags, .. } => {
-                mark(&self.client, &self.reads, MarkName::Ensured, block, tags).await
-            }
-            other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
+        let writer = Writer {
+            client: &self.client,
+            reads: &self.reads,
+            cluster: &intent.cluster,
+            mark: MarkName::Ensured,
         };
+        let result = writer.apply(step).await;
         if matches!(result, Ok(Learned::Detached | Learned::Deleted)) {
             self.refusals.room_was_made();
             self.has_made_room.store(true, Ordering::Relaxed);
@@ -294,27 +283,6 @@ fn beyond_doubt<K: Ord + Clone>(
         .iter()
         .filter(|(_, since)| now.duration_since(**since) >= doubt);
     beyond.map(|(key, _)| key.clone()).collect()
-}
-
-/// Gives a block of this cluster back.
-pub(crate) async fn delete(
-    client: &Client,
-    reads: &Reads,
-    cluster: &ClusterTags,
-    block: &str,
-) -> Result<Learned, CloudError> {
-    let error = match client.delete_ip_block(block).await {
-        Ok(_) => return Ok(Learned::Deleted),
-        Err(error) => error,
-    };
-    // A deleted ID answers 403, as one does that must not be touched.
-    if error.may_be_gone() {
-        let blocks = reads.blocks_of_cluster(cluster).await?;
-        if blocks.odd.is_empty() && blocks.entries.iter().all(|known| known.id != block) {
-            return Ok(Learned::Deleted);
-        }
-    }
-    Err(error.into())
 }
 
 impl BackgroundWork for Sweeper {

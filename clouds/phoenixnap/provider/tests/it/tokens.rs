@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudProvider, InstanceQuery, Node, Purpose};
+use bowline_cloud_provider::{CloudProvider, InstanceQuery, Node, Purpose, ask_all};
 use bowline_phoenixnap_sim::ServerSpec;
+use bowline_phoenixnap_sim::kit::Fault;
 use futures::future::join_all;
+use tokio::time::Instant;
 
 use crate::world::World;
 
@@ -30,6 +32,29 @@ async fn many_calls_at_once_share_one_token_until_it_is_nearly_over() {
         let (_, _) = tokio::join!(join_all(keys.iter().map(|key| world.run_steps(key, 5))), nodes);
     }
     assert_eq!(world.sim.token_requests().len(), 2);
+}
+
+/// Whoever asks why nothing works hears it soon, and where the token was asked for.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_does_not_come_is_told_after_ten_seconds() {
+    let world = World::new();
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("token").always().hang_before());
+    let began = Instant::now();
+    let (_, failed) = ask_all(world.cloud.sign_in(), std::future::pending).await;
+    assert_eq!(began.elapsed(), Duration::from_secs(10));
+    let told = failed[0].error().to_string();
+    for part in [
+        "POST https://auth.phoenixnap.com/auth/realms/",
+        "no answer within 10 s",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    world.sim.faults().clear();
+    let (_, failed) = ask_all(world.cloud.sign_in(), std::future::pending).await;
+    assert_eq!(failed, []);
 }
 
 fn queries(world: &World, count: usize) -> Vec<InstanceQuery> {

@@ -13,6 +13,8 @@ use bowline_plan::{Refusal, refusal};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::load_balancer::observe::busy::{Busy, LOOKS, Later};
+
 /// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::load_balancer::watch) waits too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -31,6 +33,9 @@ const MOMENT: Duration = Duration::from_secs(5);
 
 /// How long a place is kept for a block that the network does not show.
 const KEPT: Duration = Duration::from_secs(120);
+
+/// How long the network must have refused a free block before it counts as full.
+const FOR_LONG: Duration = Duration::from_secs(10);
 
 /// What a read tells of the network.
 #[derive(Debug, Clone)]
@@ -59,8 +64,8 @@ impl Shown {
 pub(crate) enum NoPlace {
     /// The network is full.
     Full(Refusal),
-    /// Whether the network takes this block is not known yet. If not, one more would be bought in vain.
-    Unknown(String),
+    /// Whether the network takes the block of another Service is not known yet. If not, one more would be bought in vain.
+    Unknown(Later),
 }
 
 /// The public network.
@@ -79,10 +84,11 @@ struct Facts {
     /// Why it could not be read the last time, as the log has it.
     unreadable: Mutex<String>,
     places: Mutex<Vec<Place>>,
-    /// The free blocks that the network refused at the last try, in which words, and when.
+    /// The free blocks that the network refused at the last try, in which words, and since when.
     refused: Mutex<BTreeMap<String, (String, Instant)>>,
     /// What came of attachments that the network has begun in the time of this process, by the ID of the block.
     tries: Mutex<BTreeMap<String, Tries>>,
+    busy: Busy,
     /// Whether it took a block in the time of this process.
     has_taken: AtomicBool,
     /// Held by who waits for what becomes of the block before its own.
@@ -132,6 +138,7 @@ impl Network {
             places: Mutex::default(),
             refused: Mutex::default(),
             tries: Mutex::default(),
+            busy: Busy::default(),
             has_taken: AtomicBool::new(false),
             turn: tokio::sync::Mutex::default(),
             answered: Notify::new(),
@@ -182,8 +189,8 @@ impl Network {
             // Whether it was answered or took too long, the next look tells.
             let _ = timeout_at(until, answered).await;
         }
-        if let Some(block) = self.unanswered_for(service) {
-            return Err(NoPlace::Unknown(block));
+        if let Some(later) = self.unanswered_for(service) {
+            return Err(NoPlace::Unknown(later));
         }
         let mut places = lock(&self.facts.places);
         if let Some(full) = self.facts.full_for(service, &places) {
@@ -214,21 +221,45 @@ impl Network {
         }
     }
 
-    /// The block of another Service to which the network has said nothing yet: one of an earlier process or, before the network has taken
-    /// any, of this one.
-    pub(crate) fn unanswered_for(&self, service: &ServiceKey) -> Option<String> {
+    /// Whether there is a block of another Service to which the network has said nothing yet: one of an earlier process or, before the
+    /// network has taken any, of this one.
+    pub(crate) fn unanswered_for(&self, service: &ServiceKey) -> Option<Later> {
         let has_taken = self.facts.has_taken.load(Ordering::Relaxed);
         let places = lock(&self.facts.places);
         let is_open =
             |it: &&Place| (it.is_earlier || !has_taken) && !it.is_answered && it.since.elapsed() < KEPT;
         let mut open = places.iter().filter(is_open).filter(|it| it.service != *service);
-        let open = open.find_map(|place| place.block.clone());
-        open.or_else(|| self.facts.begun())
+        let open = open.find_map(|place| Some((place.block.clone()?, place.since)));
+        let (block, since) = open.or_else(|| self.facts.begun().filter(|_| !has_taken))?;
+        Some(Later {
+            why: format!(
+                "whether public network {} takes IP block {block} is not known yet",
+                self.facts.id
+            ),
+            look: LOOKS.next(since.elapsed()),
+        })
     }
 
     /// Whether something depends on what comes of a block's attachment.
     pub(crate) fn awaits_a_block(&self) -> bool {
+        let has_taken = self.facts.has_taken.load(Ordering::Relaxed);
+        (!has_taken || self.facts.busy.is_known()) && self.is_attaching()
+    }
+
+    /// Whether this process is attaching a block, as far as it knows.
+    pub(crate) fn is_attaching(&self) -> bool {
         self.facts.begun().is_some()
+    }
+
+    /// Why no block is attached now; `None`: it is tried.
+    pub(crate) fn busy(&self) -> Option<Later> {
+        self.facts.busy.later(self.is_attaching())
+    }
+
+    /// The network, or something of it, is busy: it has just refused to take a block.
+    pub(crate) fn is_busy(&self, why: String) -> Later {
+        let begun = self.facts.begun().map(|(_, since)| since);
+        self.facts.busy.refuses(why, begun)
     }
 
     /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.
@@ -252,24 +283,27 @@ impl Network {
         self.facts.answered.notify_waiters();
     }
 
-    /// The network does not take a block that could be attached: it would not take the next one either. Says whether it was so at the
-    /// last try too.
+    /// The network does not take a block that could be attached: it would not take the next one either. Says whether that has been so for
+    /// longer than a moment.
     pub(crate) fn refuses(&self, block: &str, words: String) -> bool {
         let mut refused = lock(&self.facts.refused);
-        refused
-            .insert(block.to_owned(), (words, Instant::now()))
-            .is_some()
+        let refused = refused.entry(block.to_owned());
+        let (last, since) = refused.or_insert_with(|| (String::new(), Instant::now()));
+        *last = words;
+        since.elapsed() >= FOR_LONG
     }
 
     /// The network has begun to attach a block. What comes of it, a [look](Self::sees) tells.
     pub(crate) fn begins(&self, block: &str) {
         lock(&self.facts.refused).remove(block);
+        let since = Instant::now();
+        self.facts.busy.begins(since);
         let mut tries = lock(&self.facts.tries);
         let failed = tries.get(block).map_or(0, |tries| tries.failed);
         let begun = Tries {
             failed,
             is_open: true,
-            since: Instant::now(),
+            since,
         };
         tries.insert(block.to_owned(), begun);
     }
@@ -278,6 +312,10 @@ impl Network {
     /// not be the last.
     pub(crate) fn sees(&self, block: &IpBlock) {
         let mut tries = lock(&self.facts.tries);
+        let is_over = matches!(block.status, BlockStatus::Assigned | BlockStatus::ErrorAssigning);
+        if is_over && tries.get(&block.id).is_some_and(|tries| tries.is_open) {
+            self.facts.busy.ends();
+        }
         match (&block.status, tries.get_mut(&block.id)) {
             (BlockStatus::Assigned, Some(_)) => {
                 tries.remove(&block.id);
@@ -343,13 +381,12 @@ impl Facts {
         known.filter(|known| known.generation == generation)
     }
 
-    /// The block whose attachment has begun, before the network has taken any.
-    fn begun(&self) -> Option<String> {
+    /// A block whose attachment has begun, and since when.
+    fn begun(&self) -> Option<(String, Instant)> {
         let tries = lock(&self.tries);
-        let has_taken = self.has_taken.load(Ordering::Relaxed);
-        let mut open = tries.iter().filter(|(_, tries)| tries.is_open && !has_taken);
-        let begun = open.find(|(_, tries)| tries.since.elapsed() < KEPT)?;
-        Some(begun.0.clone())
+        let mut open = tries.iter().filter(|(_, tries)| tries.is_open);
+        let (block, begun) = open.find(|(_, tries)| tries.since.elapsed() < KEPT)?;
+        Some((block.clone(), begun.since))
     }
 
     /// Until when it is worth waiting for what the network says to blocks of other Services: until it has taken one, of which it is

@@ -10,7 +10,7 @@ use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, Kept, Service, ServiceKey, facts, lock};
 use bowline_phoenixnap_client::{ApiError, Client, IpBlock, Listed, TagFilter};
 use tokio::sync::OnceCell;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::load_balancer::blocks::{self, Address, Attachment};
 use crate::load_balancer::claim::PATIENCE;
@@ -33,8 +33,6 @@ pub(crate) struct Reads {
     asking: Arc<Mutex<BTreeSet<Asker>>>,
     /// The names of tags that the account knows.
     names: Mutex<BTreeSet<&'static str>>,
-    /// Each held while a tag's name is made known, in the order of [`names::NAMES`].
-    naming: [tokio::sync::Mutex<()>; names::NAMES.len()],
     /// The public network.
     pub(crate) network: Arc<Network>,
     /// Whether the blocks that wait for the network since an earlier process were looked for.
@@ -100,7 +98,6 @@ impl Reads {
             }),
             asking,
             names: Mutex::default(),
-            naming: Default::default(),
             reconciles: AtomicU64::default(),
             releases: Releases::default(),
             purchases: Kept::default(),
@@ -149,8 +146,7 @@ impl Reads {
             unanswered: None,
             stray: None,
             is_lost_late: false,
-            // Looked at anew: it is tried again.
-            busy: None,
+            busy: self.network.busy(),
         };
         match intent {
             Intent::Absent(_) => self.network.bought(&identity.key, None),
@@ -379,16 +375,6 @@ impl Reads {
     /// Whether the account is known to know a tag's name.
     pub(crate) fn knows_name(&self, name: &str) -> bool {
         lock(&self.names).contains(name)
-    }
-
-    /// Waits until nobody else of this process makes the name known, but not longer than `patience`.
-    pub(crate) async fn turn_to_name(
-        &self,
-        name: &str,
-        patience: Duration,
-    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let position = names::NAMES.iter().position(|known| *known == name)?;
-        timeout(patience, self.naming[position].lock()).await.ok()
     }
 
     /// Remembers how the last purchase for a Service stands; `None` if nothing was bought after all.

@@ -44,10 +44,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
         return Plan::new(kube(write));
     }
     if seen.memory.own.mark == MarkName::Missing {
-        return Plan::new(cloud(vec![CloudStep::CreateTagName {
-            name: DELETE,
-            service: identity.key.clone(),
-        }]));
+        return Plan::new(cloud(vec![CloudStep::CreateTagName { name: DELETE }]));
     }
     // The answer said that it bears its mark, and it must not go on before a list says so: a Service of the same name would take it.
     let is_marked = |block: &IpBlock| seen.memory.own.marked.contains(&block.id);

@@ -6,12 +6,14 @@ use bowline_plan::{Answer, Note, Plan, Refusal, refusal};
 
 use crate::load_balancer::blocks::{self, Address, Attachment};
 use crate::load_balancer::claim::Claim;
+use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Families, Identity, Wanted};
 use crate::load_balancer::observe::Seen;
+use crate::load_balancer::observe::busy::Later;
 use crate::load_balancer::plan::answer::{LOOK, Next, PATIENCE, cloud, kube, wait};
 use crate::load_balancer::status;
 use crate::load_balancer::step::CloudStep;
-use crate::messages::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY};
+use crate::messages::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, MARK_UNCLEAR};
 
 /// The block is there.
 pub(super) fn existing(
@@ -25,6 +27,7 @@ pub(super) fn existing(
     if wanted.families == Families::Dual {
         notes.push(IPV4_ONLY.note("the service asks for IPv4 and IPv6 and gets an IPv4 address"));
     }
+    notes.extend(evidence::unclear(block).map(|text| MARK_UNCLEAR.note(text)));
     let answer = with_block(wanted, seen, block, field, network, &mut notes);
     // What comes of an attachment is looked at: it may fail.
     let is_on_its_way = block.status == BlockStatus::Assigning && matches!(answer, Answer::Settled(_));
@@ -68,13 +71,13 @@ fn with_block(
         Attachment::Never(refusal) => return Answer::Refused(refusal),
         Attachment::Later(reason) => return later(seen, network, reason, notes),
         Attachment::Needed => {
-            if let Some(reason) = &seen.busy {
+            if let Some(Later { why: reason, look }) = &seen.busy {
                 notes.extend(told_later(seen, network, reason));
                 let if_it_stays = format!(
                     "{reason}; if it stays so, whoever owns the project looks at public network {network} in the portal: one that stays BUSY is \
                      for phoenixNAP's support, and IP block {id} is billed meanwhile"
                 );
-                return wait(LOOK, if_it_stays);
+                return wait(*look, if_it_stays);
             }
             // What was said of the last try holds while the next one is made, so that it is said once.
             let refused = seen.memory.own.refused.as_ref();

@@ -17,9 +17,6 @@ use crate::load_balancer::step::CloudStep;
 use crate::load_balancer::{blocks, evidence};
 use crate::messages::{NETWORK_UNKNOWN, PURCHASE_PENDING};
 
-/// How often it is looked whether the network has taken a block of another Service.
-const SOON: Duration = Duration::from_secs(1);
-
 /// What to do where the block of a Service lost its tags.
 const PUT_BACK: &str = "whoever owns the project puts these tags back on the block, in the portal or by the API. Do not clear the field: another \
                         block with another address would be bought, and this one be billed on";
@@ -212,18 +209,14 @@ pub(super) fn purchase(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalan
     if seen.unanswered.is_some() && is_claimed {
         return Plan::new(kube(KubeWrite::AnnotateService(Claim::withdrawn())));
     }
-    if let Some(block) = &seen.unanswered {
-        let reason = format!("whether public network {network} takes IP block {block} is not known yet");
-        return Plan::new(wait(SOON, reason));
+    if let Some(later) = &seen.unanswered {
+        return Plan::new(wait(later.look, later.why.clone()));
     }
     if memory.purchase == Purchase::NamesForgotten {
         return look_at_names();
     }
     if !missing.is_empty() {
-        let names = missing.iter().map(|name| CloudStep::CreateTagName {
-            name,
-            service: identity.key.clone(),
-        });
+        let names = missing.iter().map(|name| CloudStep::CreateTagName { name });
         return Plan::new(cloud(names.collect()));
     }
     if !is_claimed {

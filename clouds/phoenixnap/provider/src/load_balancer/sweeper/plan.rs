@@ -8,6 +8,7 @@ use bowline_plan::{Answer, Note};
 
 use crate::load_balancer::blocks::{self, Attachment, Place};
 use crate::load_balancer::evidence;
+use crate::load_balancer::names::DELETE;
 use crate::load_balancer::plan::answer::{LOOK, Next, wait};
 use crate::load_balancer::step::CloudStep;
 use crate::load_balancer::sweeper::observe::{Intent, Observed};
@@ -63,11 +64,7 @@ pub(super) fn plan(
             }));
             continue;
         }
-        if let Some(value) = evidence::unclear_mark(block) {
-            notes.push(MARK_UNCLEAR.note(format!(
-                "IP block {id} ({cidr}) has the tag delete={value} and is not given back: only the value true, or none, marks it"
-            )));
-        }
+        notes.extend(evidence::unclear(block).map(|text| MARK_UNCLEAR.note(text)));
         if !evidence::is_marked(block) {
             // Which one of several is to serve, a person says.
             let heal = heal(intent, block, network).filter(|_| is_only(block));
@@ -243,7 +240,9 @@ fn orphan(intent: &Intent, block: &IpBlock) -> String {
         }
         Some(key) => format!("bears the tags of service {key}, which does not exist"),
     };
-    format!("IP block {id} ({cidr}) {whose}")
+    let mark = evidence::unclear_mark(block)
+        .map(|value| format!(", and the tag {DELETE}={value}, which marks nothing"));
+    format!("IP block {id} ({cidr}) {whose}{}", mark.unwrap_or_default())
 }
 
 /// Which servers use addresses of a block; `None` if none is seen to.
