@@ -235,14 +235,15 @@ fn note<R: Reconciler>(
             step,
             why,
             of,
-            is_of_removal: is_failed_removal(step, why),
+            is_of_removal: is_silent_removal(step, why),
         };
         book.note(&asker, news, |known| reconciler.is_same_request(known, step));
     }
 }
 
-fn is_failed_removal(step: &impl bowline_plan::Step, why: &Refusal) -> bool {
-    step.removes() && why.by == RefusedBy::Failure
+/// Whether a removal had no answer.
+fn is_silent_removal(step: &impl bowline_plan::Step, why: &Refusal) -> bool {
+    step.removes() && why.by == RefusedBy::Silence
 }
 
 /// How long to wait before the next look for what a step would create, and what may have been created already.
@@ -333,7 +334,7 @@ fn hold_back_and_go_on<R: Reconciler>(
     without.unwrap_or(answer)
 }
 
-/// What comes next. Removals that failed before come last: each may take as long as an answer is waited for, and nothing leans on them.
+/// What comes next. Removals that had no answer come last: each may take as long as one is waited for, and nothing leans on them.
 fn plan<R: Reconciler>(
     reconciler: &R,
     intent: &R::Intent,
@@ -345,7 +346,7 @@ fn plan<R: Reconciler>(
         plan
     };
     let refusals = seen.memory.refusals.clone();
-    if seen.memory.refusals.hold_tried_again(is_failed_removal) {
+    if seen.memory.refusals.hold_tried_again(is_silent_removal) {
         let first = of_now(seen);
         seen.memory.refusals = refusals;
         if matches!(first.answer, Answer::Apply(_)) {
@@ -442,7 +443,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         if let (Answer::Settled(status), None) = (&answer, &lacks) {
             match held_back(&*self.reconciler, &self.intent, seen) {
                 // It is tried again by the schedule.
-                Some(failed) if failed.by == RefusedBy::Failure => {
+                Some(failed) if failed.by.is_failure() => {
                     publishes = Some(status.clone());
                     answer = Answer::Refused(failed);
                 }
@@ -580,8 +581,8 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 seen.memory.add_unheard();
             }
             if let Some(why) = refused {
-                match (why.by, &learned) {
-                    (RefusedBy::Failure, None) => seen.memory.refusals.add_briefly(step.clone(), why),
+                match (why.by.is_failure(), &learned) {
+                    (true, None) => seen.memory.refusals.add_briefly(step.clone(), why),
                     _ => seen.memory.refusals.add(step.clone(), why),
                 }
             } else if outcome == WriteOutcome::Taken && ends_refusal {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_plan::{Class, Classified};
+use bowline_plan::{Class, Classified, RefusedBy};
 
 /// How long to leave a cloud alone when it says that it is too much but not for how long.
 const THROTTLED: Duration = Duration::from_secs(10);
@@ -150,6 +150,15 @@ impl CloudError {
     #[must_use]
     pub fn can_wait(&self) -> bool {
         matches!(self.effect, Effect::Doubtful | Effect::Silent)
+    }
+
+    /// As what such a failure is told, where it holds up nothing else.
+    #[must_use]
+    pub fn failed_by(&self) -> RefusedBy {
+        match self.effect {
+            Effect::Silent => RefusedBy::Silence,
+            _ => RefusedBy::Failure,
+        }
     }
 
     /// Whether it is about whoever asks, and not about what is there.

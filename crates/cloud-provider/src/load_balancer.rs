@@ -126,7 +126,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// gave no answer, or the step is of several calls and may be half done. Pure.
     ///
     /// By default a definite refusal, where nothing was changed and the same would be refused again, and the failure of a
-    /// [removal](Step::removes). A failure that is told as a refusal [by failure](RefusedBy::Failure) holds up nothing else, and is tried
+    /// [removal](Step::removes). A failure that is told as a refusal [by failure](RefusedBy::is_failure) holds up nothing else, and is tried
     /// again after five minutes at the latest.
     fn refusal_of(&self, seen: &SeenBy<Self>, step: &Self::Step, error: &CloudError) -> Option<Refusal> {
         let is_left = step.removes() && error.can_wait();
@@ -134,7 +134,7 @@ pub trait Reconciler: Send + Sync + 'static {
         (is_left || error.is_definite()).then(|| {
             let why = format!("error during {}: {error}", step.label());
             let by = match error.kind() {
-                _ if is_left => RefusedBy::Failure,
+                _ if is_left => error.failed_by(),
                 ErrorKind::Denied => RefusedBy::Denial,
                 _ => RefusedBy::Cloud,
             };

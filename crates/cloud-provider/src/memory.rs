@@ -175,7 +175,7 @@ impl<T, S: Step> Memory<T, S> {
     #[must_use]
     pub fn is_stuck(&self, step: &S) -> bool {
         let of = |known: &S, why: &Refusal| match why.by {
-            RefusedBy::Failure if self.unheard > 0 => known.removes(),
+            RefusedBy::Silence if self.unheard > 0 => known.removes(),
             _ => known.label() == step.label(),
         };
         step.removes() && self.refusals.iter().any(|(known, why)| of(known, why))

@@ -45,7 +45,7 @@ struct Refused<S> {
     times: u32,
     since: Timestamp,
     of: RefusedFor,
-    /// Whether it stands whatever is asked: the failure of a removal.
+    /// Whether it stands whatever is asked: a removal that had no answer.
     is_of_removal: bool,
 }
 
@@ -114,7 +114,7 @@ impl<S: Clone> RefusalBook<S> {
                 held: held.collect(),
                 tried_again: over
                     .into_iter()
-                    .filter(|one| one.of == RefusedFor::WhatItAsks || one.why.by == RefusedBy::Failure)
+                    .filter(|one| one.of == RefusedFor::WhatItAsks || one.why.by.is_failure())
                     .map(|one| (one.step.clone(), one.why.clone()))
                     .collect(),
             }
@@ -159,7 +159,7 @@ impl<S: Clone> RefusalBook<S> {
     pub fn room_was_made(&self) {
         self.refused.each(|page| {
             let is_in_the_way =
-                |one: &Refused<S>| one.of == RefusedFor::WhatMayGo && one.why.by != RefusedBy::Failure;
+                |one: &Refused<S>| one.of == RefusedFor::WhatMayGo && !one.why.by.is_failure();
             let is_for_room = |one: &&mut Refused<S>| one.why.is_limit || is_in_the_way(one);
             let for_room = page.refused.iter_mut().filter(is_for_room);
             for_room.for_each(|one| one.since = Timestamp::MIN);
@@ -407,9 +407,9 @@ mod tests {
 
     /// It may take as long as an answer is waited for, and what is asked since is not to wait for that.
     #[test]
-    fn the_failure_of_a_removal_stands_whatever_is_asked_until_all_is_to_go() {
+    fn a_removal_without_an_answer_is_held_back_whatever_is_asked_until_all_is_to_go() {
         let book = RefusalBook::default();
-        let why = Refusal::new("no").by(RefusedBy::Failure);
+        let why = Refusal::new("no").by(RefusedBy::Silence);
         note_that(&book, &asker(1, 100), ("a", &why), RefusedFor::WhatMayGo, true);
         note(&book, &asker(2, 100), "b");
         assert_eq!(held(&book, &asker(2, 104)), ["a", "b"]);

@@ -148,6 +148,16 @@ pub enum RefusedBy {
     Cloud,
     /// The cloud: it took what it was asked for, or not, and failed by itself, which says nothing of what it was asked for.
     Failure,
+    /// Nobody: the cloud did not answer for as long as an answer is waited for, and that says nothing of what it was asked for either.
+    Silence,
+}
+
+impl RefusedBy {
+    /// Whether it says nothing of what was asked for.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failure | Self::Silence)
+    }
 }
 
 /// How many refusals are told in full: more would not fit into an event.

@@ -11,7 +11,7 @@ use bowline_cloud_provider::{
     facts,
 };
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
-use bowline_plan::{Ailment, EventSpec, Refusal, RefusedBy, Shown, Step as _};
+use bowline_plan::{Ailment, EventSpec, Refusal, Shown, Step as _};
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
@@ -269,7 +269,7 @@ impl Reconciler for Balancers {
             || error.can_wait() && (step.is_of_member() || !error.is_unheard() || seen.memory.unheard() == 0);
         (is_borne && step.is_of_one_port()).then(|| {
             let reason = format!("error during {}: {error}", step.label());
-            Refusal::new(reason).by(RefusedBy::Failure)
+            Refusal::new(reason).by(error.failed_by())
         })
     }
 

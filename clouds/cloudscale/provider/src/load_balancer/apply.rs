@@ -4,7 +4,7 @@ use bowline_cloud_provider::{CloudError, WriteOutcome};
 use bowline_cloudscale_client::{
     ApiError, Class, Client, Deleted, LoadBalancerId, LoadBalancerStatus, PoolId, Stub,
 };
-use bowline_plan::{Refusal, RefusedBy, Step as _};
+use bowline_plan::{Refusal, Step as _};
 
 use crate::load_balancer::observe::{Object, Seen};
 use crate::load_balancer::refused::Place;
@@ -218,7 +218,7 @@ impl Writer<'_> {
         let memory = &self.seen.memory;
         let was_refused = |step: &CloudStep| {
             let mut refused = memory.refusals.tried_again();
-            refused.any(|(known, why)| why.by != RefusedBy::Failure && known.asks_for_the_same(step))
+            refused.any(|(known, why)| !why.by.is_failure() && known.asks_for_the_same(step))
         };
         let is_refuted = memory.own.busy.is_refuted(step) || step.is_some_and(was_refused);
         (error.class == Class::Conflict && !is_refuted).then(|| Learned {

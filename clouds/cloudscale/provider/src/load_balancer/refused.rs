@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use bowline_cloudscale_client::PoolId;
-use bowline_plan::{Refusal, RefusedBy, Step as _};
+use bowline_plan::{Refusal, Step as _};
 
 use crate::load_balancer::step::{CloudStep, PartChange};
 
@@ -167,13 +167,13 @@ pub(crate) fn of_members(refusals: &Refusals) -> Option<Refusal> {
 /// Whether something of a member failed.
 pub(crate) fn has_failed_member(refusals: &Refusals) -> bool {
     let mut all = refusals.iter();
-    all.any(|(step, why)| why.by == RefusedBy::Failure && step.is_of_member())
+    all.any(|(step, why)| why.by.is_failure() && step.is_of_member())
 }
 
 /// Whether a creation failed or was refused before, and is tried once more.
 pub(crate) fn is_tried_again(refusals: &Refusals, asked: &CloudStep) -> bool {
     let mut all = refusals.tried_again();
-    all.any(|(step, why)| why.by == RefusedBy::Failure && step.asks_for_the_same(asked))
+    all.any(|(step, why)| why.by.is_failure() && step.asks_for_the_same(asked))
 }
 
 /// Why attributes are not changed and monitors are missing: once for each kind, on however many parts.

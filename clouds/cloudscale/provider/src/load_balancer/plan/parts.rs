@@ -332,10 +332,14 @@ impl<'a> Parts<'a> {
         going
             .flat_map(|pool| {
                 let mut steps = self.parts_first(pool);
-                steps.push(self.step(PartChange::DeletePool {
-                    old: self.old_pool(pool),
-                    is_live: !pool.listeners.is_empty(),
-                }));
+                // The API takes no pool away with parts in it.
+                let memory = &self.served.seen.memory;
+                if !steps.iter().any(|part| memory.is_stuck(part)) {
+                    steps.push(self.step(PartChange::DeletePool {
+                        old: self.old_pool(pool),
+                        is_live: !pool.listeners.is_empty(),
+                    }));
+                }
                 steps
             })
             .collect()

@@ -14,7 +14,7 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
         .of_limit(error.kind() == ErrorKind::Exhausted)
         .by(match error.kind() {
             ErrorKind::Denied => RefusedBy::Denial,
-            ErrorKind::Transient => RefusedBy::Failure,
+            ErrorKind::Transient => error.failed_by(),
             _ => RefusedBy::Cloud,
         });
     match (step, error.kind()) {

@@ -19,7 +19,7 @@
 //! If a rule is refused when others have gone for it, they are opened again ([`open_again`]), and are not closed for the same as long
 //! as it is held back.
 
-use bowline_plan::{Refusal, RefusedBy, refusal};
+use bowline_plan::{Refusal, refusal};
 
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::objects::{FirewallRule, PortRange};
@@ -70,9 +70,9 @@ pub(super) fn open(plan: &mut Builder<'_>, new: Opening, wanted: &Cidrs) -> Resu
             reason,
             ..why.clone()
         };
-        plan.shortfalls.push(match why.by {
-            RefusedBy::Failure => told,
-            _ => told.with_remedy(CHANGE),
+        plan.shortfalls.push(match why.by.is_failure() {
+            true => told,
+            false => told.with_remedy(CHANGE),
         });
         return Ok(());
     }
