@@ -24,7 +24,7 @@ use crate::trouble::{Late, Trouble};
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
 /// How much later than it may be is told that a call takes effect.
-const MARGIN: SignedDuration = SignedDuration::from_secs(30);
+const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// A call without an answer.
 struct Call {
@@ -198,7 +198,10 @@ impl ServiceController {
         if let Some(left) = left {
             let step = told.as_ref().map(|it| it.step.as_str());
             let until = Instant::now() + left;
-            self.tracked(key, |tracked| tracked.unanswered.gave_up(step, until, false));
+            self.tracked(key, |tracked| {
+                tracked.unanswered.gave_up(step, until, false);
+                tracked.unanswered.told.clone_from(&told); // as it stands, and no later
+            });
             if step.is_some() {
                 self.may_come_to_anybody(until);
             }
@@ -300,7 +303,7 @@ mod tests {
         unanswered.is_silent("a", until, false);
         assert_eq!(
             (told(&mut unanswered), unanswered.look()),
-            (Some(("a".to_owned(), 90)), None)
+            (Some(("a".to_owned(), 70)), None)
         );
         unanswered.made("a", true);
         assert_eq!(told(&mut unanswered), None, "it has ended");
@@ -309,7 +312,7 @@ mod tests {
         unanswered.made("a", false);
         assert_eq!(
             (told(&mut unanswered), unanswered.look()),
-            (Some(("a".to_owned(), 90)), seconds(1))
+            (Some(("a".to_owned(), 70)), seconds(1))
         );
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!((told(&mut unanswered), unanswered.look()), (None, None));
