@@ -110,7 +110,7 @@ impl Unanswered {
     /// What has not come for long will hardly come in the next moment: what comes stands for a quarter of the time that it took to come.
     fn look_for(&self, is_meant: impl Fn(&Call) -> bool) -> Option<Duration> {
         let is_meant = |call: &Call| !call.is_waited_for && is_meant(call);
-        let before = look_before(self.last(&is_meant)?.until)?;
+        let before = look_before(self.last(is_meant)?.until)?;
         let ages = self.calls.iter().filter(|call| is_meant(call));
         let age = ages.map(|call| call.since.elapsed()).min()?;
         Some(before.min((age / 4).max(LOOKS.0)))
