@@ -115,6 +115,8 @@ pub enum Standing {
     Orphan,
     /// The same, and a manager that leads gives it back by itself.
     Going,
+    /// The cloud is deleting it.
+    Deleting,
     /// It is a person's.
     Persons,
     /// It is another cluster's.
@@ -339,7 +341,8 @@ pub fn compare(found: &mut [Found], facts: &OrphanFacts) {
         .filter(is_orphan)
         .filter_map(|it| it.cluster_uid.clone())
         .collect();
-    let others = found.iter().filter(|it| !it.standing.is_orphan());
+    let stays = |it: &&Found| !it.standing.is_orphan() && it.standing != Standing::Deleting;
+    let others = found.iter().filter(stays);
     let spared: BTreeSet<String> = others.map(|it| it.owner.uid.clone()).collect();
     for it in found.iter_mut().filter(|it| it.standing.is_orphan()) {
         let why = if uids.len() > 1 && cluster_uid.is_none() {

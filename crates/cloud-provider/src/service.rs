@@ -280,18 +280,56 @@ pub mod facts {
             .map(|value| value.trim())
     }
 
-    /// The keys of annotations that begin as those of a provider do, and that it does not know.
+    /// The annotations that begin as those of a provider do, and that it does not know. `near` finds the name that was probably meant.
     #[must_use]
     pub fn unknown_annotations<'a>(
         service: &'a Service,
         prefix: &str,
         known: &[AnnotationSpec],
-    ) -> Vec<&'a str> {
-        let annotations = service.metadata.annotations.iter().flatten();
-        annotations
-            .map(|(key, _)| key)
-            .filter(|key| key.starts_with(prefix) && known.iter().all(|spec| spec.key != *key))
+        near: fn(&str, &[&'static str]) -> Option<&'static str>,
+    ) -> Vec<UnknownAnnotation<'a>> {
+        let ours = || {
+            known
+                .iter()
+                .map(|spec| spec.key)
+                .filter(|key| key.starts_with(prefix))
+        };
+        let common = ours().reduce(common_start).unwrap_or_default();
+        let names: Vec<&'static str> = ours().map(|key| &key[common.len()..]).collect();
+        let meant = |key: &str| {
+            let name = near(key.strip_prefix(common).unwrap_or(&key[prefix.len()..]), &names)?;
+            ours().find(|key| &key[common.len()..] == name)
+        };
+        let keys = service.metadata.annotations.iter().flatten().map(|(key, _)| key);
+        keys.filter(|key| key.starts_with(prefix) && known.iter().all(|spec| spec.key != *key))
+            .map(|key| UnknownAnnotation {
+                key,
+                meant: meant(key),
+            })
             .collect()
+    }
+
+    /// An annotation that begins as those of a provider do, and that it does not know. It is shown with the one that was probably meant.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct UnknownAnnotation<'a> {
+        /// As it is written.
+        pub key: &'a str,
+        /// The one that was probably meant.
+        pub meant: Option<&'static str>,
+    }
+
+    impl std::fmt::Display for UnknownAnnotation<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.meant {
+                Some(meant) => write!(f, "{} (did you mean {meant}?)", self.key),
+                None => f.write_str(self.key),
+            }
+        }
+    }
+
+    fn common_start(one: &'static str, other: &'static str) -> &'static str {
+        let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+        &one[..same.count()]
     }
 
     /// Whether an annotation restricts who may connect that stood for `spec.loadBalancerSourceRanges` before that was a field, and

@@ -42,6 +42,10 @@ pub const CHANGED_BACK: &str = "whoever runs the program that the text names, su
 /// The cloud has not answered a call. For the condition only: the cloud did not fail.
 pub const UNANSWERED: &str = "nobody has to do anything: the load balancer is looked at again until then, and a deletion ends after that";
 
+/// What to do where the cloud takes long for each call.
+pub const SLOW: &str = "nobody has to do anything, unless it stays: then look at the cloud's own status page, and at what is between the manager and \
+    the cloud; see docs/runbooks/BowlineCloudSlow.md";
+
 /// What is said about all failures of a kind; what else is said of one is about it in particular.
 pub const ALL: [&str; 9] = [
     LIMIT,

@@ -53,6 +53,7 @@ mod node_changes;
 mod node_identities;
 mod node_sync;
 mod outcome;
+mod pace;
 mod state;
 mod status;
 mod sync;
@@ -85,6 +86,7 @@ use node_changes::NodeChanges;
 use node_identities::KnownIdentities;
 use node_sync::{Balanced, NodeSync};
 use outcome::Outcome;
+use pace::Pace;
 use tracked::Tracked;
 use unanswered::LateOfOthers;
 
@@ -164,6 +166,7 @@ pub struct ServiceController {
     node_queue: Arc<WorkQueue<NodeSync>>,
     lanes: Lanes,
     limit: ConcurrencyLimit,
+    pace: Mutex<Pace>,
     node_changes: NodeChanges,
     /// The Nodes to balance over, until what is read of them changes.
     balanced: Mutex<Option<Balanced>>,
@@ -238,6 +241,7 @@ impl ServiceController {
             node_queue: ctx.queue(NODE_QUEUE, of_services()),
             lanes: Lanes::default(),
             limit: ConcurrencyLimit::default(),
+            pace: Mutex::default(),
             node_changes: NodeChanges::default(),
             balanced: Mutex::default(),
             known_identities: Mutex::default(),

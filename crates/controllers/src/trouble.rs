@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 
 use bowline_cloud_provider::facts::WITHOUT_ANSWER as LATE;
+use bowline_kube_io::shortened;
 use jiff::{Timestamp, Unit};
 
 use crate::advice;
@@ -216,8 +217,12 @@ fn up_to_the_second(time: Timestamp) -> Timestamp {
     }
 }
 
+/// The most bytes of one part: all of them together stay below what the API server takes, which is 32,768.
+const LONGEST: usize = 8_192;
+
 /// A text that cannot be taken for one with other parts: that of a cloud may hold anything, even such a message.
 fn part(text: &str) -> String {
+    let text = shortened(text.trim_end_matches('.').to_owned(), LONGEST);
     let mut text = text.trim_end_matches('.').to_owned();
     for between in AGAIN.iter().map(|(_, text)| *text).chain([DO, LATE]) {
         // What is left around what was taken out may be one again.
@@ -277,6 +282,23 @@ mod tests {
         );
         assert_eq!(trouble.own_remedy(), Some("choose another one"));
         assert_eq!(trouble.in_general(), "port 80 is taken");
+    }
+
+    /// Somebody else's text may be as long as an annotation.
+    #[test]
+    fn however_long_its_parts_are_the_api_server_takes_it_with_cause_and_remedy() {
+        let long = |start: &str, end: &str| format!("{start}{}{end}", "x".repeat(200_000));
+        let trouble = Trouble::new(&long("port 80 is taken", " What to do: nothing"))
+            .with_remedy(Some(&long("choose another one", ".")))
+            .tried(Some(Again::Write))
+            .without_answer(Some(Late {
+                until: Timestamp::UNIX_EPOCH,
+                step: long("create", "pool"),
+            }));
+        let text = trouble.to_string();
+        assert!(text.len() <= 32_768, "{}", text.len());
+        assert!(text.starts_with("port 80 is taken") && text.contains(". What to do: choose another one"));
+        assert_eq!(Trouble::read(&text), trouble);
     }
 
     #[test]

@@ -133,8 +133,8 @@ pub trait Hooks<F, E>: Sync {
         Box::pin(std::future::pending())
     }
 
-    /// A step or a look has ended; `gave_up`: a call of it was given up before its time limit.
-    fn made(&self, _label: &str, _gave_up: bool) {}
+    /// A step or a look has ended; `gave_up`: a call of it was given up before its time limit. None of its calls took longer than `longest`.
+    fn made(&self, _label: &str, _gave_up: bool, _longest: Duration) {}
 
     /// A write of the step with this label has no answer, and may take effect until then, whatever becomes of this process. It is waited for
     /// yet.
@@ -279,7 +279,7 @@ async fn look<F, E>(
         Either::Left((looked, _)) if !patience.gave_up() => Some(looked),
         _ => None,
     };
-    hooks.made(LOOK, looked.is_none());
+    hooks.made(LOOK, looked.is_none(), patience.longest());
     hooks.progressed(true);
     looked.transpose().map_err(DriveError::Observe)
 }

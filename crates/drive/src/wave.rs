@@ -157,7 +157,7 @@ async fn patiently<F: Send, E>(
         }
     };
     let (done, ()) = join(made, told).await;
-    hooks.made(label, patience.gave_up());
+    hooks.made(label, patience.gave_up(), patience.longest());
     if let Some(until) = patience.unanswered() {
         hooks.may_come_until(label, until, step.concerns_others().then_some(begun));
     }

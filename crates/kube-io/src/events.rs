@@ -204,7 +204,7 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        let message = shortened(message.into());
+        let message = shortened(message.into(), LONGEST_MESSAGE);
         tracing::info!(
             controller = self.component,
             object = %object,
@@ -442,15 +442,18 @@ fn type_name(kind: NoteKind) -> &'static str {
     }
 }
 
-fn shortened(mut message: String) -> String {
+/// A text of at most so many bytes. What is left out is in its middle: the cause stands at its beginning, and what to do at its end.
+#[must_use]
+pub fn shortened(mut text: String, longest: usize) -> String {
     const MARK: &str = "...";
-    if message.len() > LONGEST_MESSAGE {
-        let fits = |end: &usize| message.is_char_boundary(*end);
-        let end = (0..=LONGEST_MESSAGE - MARK.len()).rev().find(fits).unwrap_or(0);
-        message.truncate(end);
-        message.push_str(MARK);
+    if text.len() > longest {
+        let kept = longest.saturating_sub(MARK.len());
+        let fits = |at: &usize| text.is_char_boundary(*at);
+        let start = (0..=kept / 2).rev().find(fits).unwrap_or(0);
+        let end = (text.len() - (kept - start)..).find(fits).unwrap_or(text.len());
+        text.replace_range(start..end, MARK);
     }
-    message
+    text
 }
 
 #[cfg(test)]
@@ -458,9 +461,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_messages_are_cut_between_characters() {
-        let cut = shortened("ü".repeat(1000));
-        assert!(cut.len() <= LONGEST_MESSAGE && cut.ends_with("ü..."));
-        assert_eq!(shortened("short".into()), "short");
+    fn long_texts_are_cut_between_characters_and_keep_cause_and_remedy() {
+        let text = format!("quota reached: {}; raise it", "ü".repeat(1000));
+        for longest in [100, 101, 1024] {
+            let cut = shortened(text.clone(), longest);
+            assert!((longest - 2..=longest).contains(&cut.len()), "{}", cut.len());
+            assert!(
+                cut.starts_with("quota reached: ü") && cut.ends_with("ü; raise it"),
+                "{cut}"
+            );
+            assert!(cut.contains("ü...ü"), "{cut}");
+        }
+        assert_eq!(shortened("short".into(), 5), "short");
     }
 }

@@ -49,7 +49,7 @@ pub use clock::{Clock, SystemClock, TokioClock};
 pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
 pub use drain::Writes;
 pub use error::KubeError;
-pub use events::{EventSink, EventWriter, ObjectRef, Recorder};
+pub use events::{EventSink, EventWriter, ObjectRef, Recorder, shortened};
 pub use lease::{
     DELETIONS, Decision, DeletionNote, Election, FoundNote, LeaseLock, LeaseNote, LeaseRecord, LeaseTimings,
     LeaseWatch, PROGRAM,

@@ -207,6 +207,20 @@ impl Kube {
         self.rehearse(path, &body).await
     }
 
+    /// The same with the finalizer that protects a balancer, as the first write to a Service puts it on.
+    ///
+    /// # Errors
+    ///
+    /// As for a Node, and [`KubeError::Conflict`] if it is in another version by now.
+    pub async fn rehearse_finalizer(&self, service: &Service) -> Result<(), KubeError> {
+        let mut body = patch::service_finalizer(service, true);
+        if self.speaker.notes_no_class {
+            patch::leave_out_class(&mut body);
+        }
+        self.rehearse(service_path(&ServiceKey::of(service), "/status"), &body)
+            .await
+    }
+
     /// The same with the note of the class.
     ///
     /// # Errors

@@ -45,6 +45,8 @@ use crate::controllers::ControllerName;
 use crate::manifest;
 pub use crate::outcome::Outcome;
 use crate::why::{self, Known, Unserved, some_of};
+use leadership::Leadership;
+use managers::Found;
 
 pub use before::examine_before;
 pub use comparison::tell_last_tries;
@@ -305,22 +307,18 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
     checks.push(answer);
     let provider = patient.cloud.provider();
     let mut objects = objects(patient, kube, version).await;
-    progress.is_at("looking for the managers of the cluster");
-    let found = managers::find(kube).await;
-    let events = events(kube, None).await;
-    let mut leadership = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
-    objects.is_unled = leadership.is_unled();
-    objects.restart = managers::restart(found.as_ref());
-    objects.detour = managers::detour(patient, found.as_ref());
+    let Surroundings {
+        found,
+        events,
+        leads: mut leadership,
+        works,
+        permitted,
+    } = surroundings(patient, kube, &mut objects).await;
     if let Cloud::Refused(error) = &patient.cloud {
         // First of all: a manager that ends for it does not run, and so nobody leads.
         checks.splice(0..0, cloud::refused(error, objects.detour.as_deref()));
     }
-    let works = managers::check(patient, found.as_ref(), leadership.leader());
     let place_of_clocks = checks.len();
-    progress.is_at("asking for the manager's permissions");
-    let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;
-    objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
     checks.extend(permitted);
     // A cause before what follows from it: a manager that may not, or does not run, does not lead.
     let admitted = writes::check(patient, kube, &objects, found.as_ref()).await;
@@ -394,6 +392,38 @@ pub async fn examine(patient: &Patient<'_>) -> Vec<Check> {
         compared,
     ));
     checks
+}
+
+/// Who works in the cluster, and what the manager may do there.
+struct Surroundings {
+    found: Option<Found>,
+    /// The events of all Services.
+    events: Vec<SeenEvent>,
+    leads: Leadership,
+    works: Check,
+    permitted: Vec<Check>,
+}
+
+/// Finds these out, and what follows from them for all objects.
+async fn surroundings(patient: &Patient<'_>, kube: Option<&Kube>, objects: &mut Objects) -> Surroundings {
+    patient.progress.is_at("looking for the managers of the cluster");
+    let found = managers::find(kube).await;
+    let events = events(kube, None).await;
+    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
+    objects.is_unled = leads.is_unled();
+    objects.restart = managers::restart(found.as_ref());
+    objects.detour = managers::detour(patient, found.as_ref());
+    let works = managers::check(patient, found.as_ref(), leads.leader());
+    patient.progress.is_at("asking for the manager's permissions");
+    let permitted = permissions::check(patient, kube, patient.cloud.provider(), found.as_ref()).await;
+    objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
+    Surroundings {
+        found,
+        events,
+        leads,
+        works,
+        permitted,
+    }
 }
 
 /// The pods behind the Services of plans, by `namespace/name`.
@@ -489,36 +519,27 @@ async fn endpoints(kube: Option<&Kube>, key: &ServiceKey) -> Option<Endpoints> {
 
 /// What plans go by and the cluster shows.
 async fn objects(patient: &Patient<'_>, kube: Option<&Kube>, version: Option<ServerVersion>) -> Objects {
-    let Some(kube) = kube else {
-        return Objects {
-            nodes: None,
-            services: None,
-            cluster: cluster(patient, None, None),
-            classes: patient.config.service_classes.clone(),
-            is_unled: false,
-            restart: None,
-            lacks_permissions: false,
-            detour: None,
-        };
-    };
-    let (nodes, services) = (
-        listed(kube.list_nodes()).await,
-        listed(kube.list_services()).await,
-    );
-    let uid = match patient.cloud.provider().map(CloudProvider::cluster_uid) {
-        Some(ClusterUid::Required) => kube.namespace_uid(NAMESPACE).await.ok(),
-        Some(ClusterUid::Unused) | None => None,
-    };
-    Objects {
-        nodes: Some(nodes),
-        services: Some(services),
-        cluster: cluster(patient, uid, version),
+    let mut objects = Objects {
+        nodes: None,
+        services: None,
+        cluster: cluster(patient, None, None),
         classes: patient.config.service_classes.clone(),
         is_unled: false,
         restart: None,
         lacks_permissions: false,
         detour: None,
-    }
+    };
+    let Some(kube) = kube else {
+        return objects;
+    };
+    objects.nodes = Some(listed(kube.list_nodes()).await);
+    objects.services = Some(listed(kube.list_services()).await);
+    let uid = match patient.cloud.provider().map(CloudProvider::cluster_uid) {
+        Some(ClusterUid::Required) => kube.namespace_uid(NAMESPACE).await.ok(),
+        Some(ClusterUid::Unused) | None => None,
+    };
+    objects.cluster = cluster(patient, uid, version);
+    objects
 }
 
 fn cluster(

@@ -231,8 +231,13 @@ impl Why {
     }
 
     /// What keeps every object from being worked on stands before all else.
-    pub(crate) fn first(&mut self, cause: Cause, next: &str) {
+    pub(crate) fn first(&mut self, cause: Cause) {
         self.causes.insert(0, cause);
+    }
+
+    /// The same, and this is what happens next.
+    pub(crate) fn first_before(&mut self, cause: Cause, next: &str) {
+        self.first(cause);
         next.clone_into(&mut self.next);
     }
 }
@@ -272,8 +277,8 @@ pub fn not_served(service: &Service, classes: &ServiceClasses) -> Option<String>
 }
 
 /// What to do about a Service that asks another controller.
-pub(crate) const OF_ANOTHER: &str = "see whether the controller of that class runs. To have this manager serve the Service, give the manager \
-    --load-balancer-class with that class, or change the class: to type ClusterIP first, and then to LoadBalancer with a class that this manager serves";
+pub(crate) const OF_ANOTHER: &str = "see whether the controller that is to serve it runs. To have this manager serve it, give the manager \
+    --load-balancer-class with that class, or leave the flag out where there is no class; or change the class: to type ClusterIP first, and then to LoadBalancer with a class that this manager serves";
 
 /// Whether something is wrong with a Service by what it shows, or its load balancer is to be removed.
 #[must_use]

@@ -1,6 +1,7 @@
 //! How long a call may go without an answer: for its whole time limit, and not so long where something newer waits for whoever makes it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{SetOnce, watch};
@@ -33,6 +34,8 @@ pub struct Patience {
     gave_up: Arc<SetOnce<()>>,
     /// A write has no answer, and may take effect until its time limit has passed.
     unanswered: watch::Sender<Option<Instant>>,
+    /// How long its calls took at most, in milliseconds.
+    longest_ms: Arc<AtomicU64>,
     /// Whether the work may be dropped, because it only reads.
     is_of_look: bool,
 }
@@ -73,6 +76,17 @@ impl Patience {
     #[must_use]
     pub fn silences(&self) -> watch::Receiver<Option<Instant>> {
         self.unanswered.subscribe()
+    }
+
+    /// How long its calls took at most.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        Duration::from_millis(self.longest_ms.load(Ordering::Relaxed))
+    }
+
+    fn took(&self, time: Duration) {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.longest_ms.fetch_max(millis, Ordering::Relaxed);
     }
 
     /// Ends when a call was given up before its time limit.
@@ -138,7 +152,7 @@ pub async fn in_time<F: Future>(does: Does, limit: Duration, call: F) -> Result<
         }
         std::future::pending::<()>().await;
     };
-    tokio::select! {
+    let outcome = tokio::select! {
         biased;
         answer = call => {
             patience.is_answered(begun, limit);
@@ -147,7 +161,9 @@ pub async fn in_time<F: Future>(does: Does, limit: Duration, call: F) -> Result<
         () = sleep(limit) => Err(limit),
         () = patience.ends(begun) => Err(begun.elapsed()),
         () = is_silent => Err(limit), // never
-    }
+    };
+    patience.took(begun.elapsed());
+    outcome
 }
 
 /// Waits for a read that others wait for too. It never ends where it is for a look whose [`Patience`] is: that drops it, and the others
@@ -170,7 +186,12 @@ pub async fn with_others<F: Future>(read: F) -> F::Output {
 /// Runs a read that is for many: the patience of a look of one of them is not that of the others.
 pub async fn for_many<F: Future>(read: F) -> F::Output {
     match Patience::current() {
-        Some(patience) if patience.is_of_look => Patience::default().with(read).await,
+        Some(look) if look.is_of_look => {
+            let patience = Patience::default();
+            let answer = patience.with(read).await;
+            look.took(patience.longest());
+            answer
+        }
         _ => read.await,
     }
 }

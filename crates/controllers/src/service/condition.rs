@@ -19,17 +19,23 @@ use crate::trouble::{NO_ANSWER, Trouble};
 /// Trouble that is over within this time is none: most load balancers are made sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What is said where no sync has ended since the change.
+const WORKED_ON: &str = "The last change is being worked on";
+
 impl Unsettled {
     /// Whether it is too early to speak of trouble.
     fn is_early(&self) -> bool {
         self.since.elapsed() < PATIENCE
     }
 
-    /// What the condition says.
-    fn shown(&self) -> (Reason, Trouble) {
-        let trouble = match self.reason {
-            Reason::Pending => Trouble::new("The last change is being worked on"),
-            Reason::Waiting | Reason::NoNodes => self.trouble.clone().tried(None),
+    /// What the condition says; `slowness` is what it waits for where nothing else is known.
+    fn shown(&self, slowness: Option<&str>) -> (Reason, Trouble) {
+        let trouble = match (self.reason, slowness) {
+            (Reason::Pending, None) => Trouble::new(WORKED_ON),
+            (Reason::Pending, Some(slowness)) => {
+                Trouble::new(&format!("{WORKED_ON}: {slowness}")).with_remedy(Some(advice::SLOW))
+            }
+            (Reason::Waiting | Reason::NoNodes, _) => self.trouble.clone().tried(None),
             _ => self.trouble.clone(),
         };
         (self.reason, trouble)
@@ -38,11 +44,11 @@ impl Unsettled {
 
 impl Tracked {
     /// What the condition is to say, and for how long that has been so; `None`: nothing, yet.
-    fn shown(&self, now: Timestamp) -> Option<((Reason, Trouble), Duration)> {
+    fn shown(&mut self, now: Timestamp, slowness: Option<&str>) -> Option<((Reason, Trouble), Duration)> {
         let trouble = match &self.unsettled {
             Some(unsettled) => {
                 let is_due = !unsettled.is_early() && unsettled.trouble.what() != NO_ANSWER;
-                is_due.then(|| (unsettled.shown(), unsettled.since.elapsed()))
+                is_due.then(|| (unsettled.shown(slowness), unsettled.since.elapsed()))
             }
             // The load balancer is as it should be, and somebody takes that out of the status.
             None => self.fights.contested().map(|(text, lasts)| {
@@ -90,10 +96,10 @@ impl ServiceController {
             !classes.leaves_to_others(it) && (classes.is_wanted(it) || is_removed(it) || is_told)
         };
         let service = self.services.get(key).filter(ours);
-        let now = self.ctx.kube.clock().now();
+        let (now, slowness) = (self.ctx.kube.clock().now(), self.slowness());
         let (is_early, shown) = self.tracked(key, |tracked| {
             let is_early = tracked.unsettled.as_ref().is_some_and(Unsettled::is_early);
-            (is_early, tracked.shown(now))
+            (is_early, tracked.shown(now, slowness.as_deref()))
         });
         let is_early = is_early && shown.is_none();
         let lasts = shown.as_ref().map_or(Duration::ZERO, |(_, lasts)| *lasts);

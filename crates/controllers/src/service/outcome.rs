@@ -208,9 +208,16 @@ impl ServiceController {
         let is_changed = self.tracked(key, |tracked| {
             tracked.state = State::Unfinished(progress);
             if !row.is_passing() {
-                let interrupted = || Trouble::new(INTERRUPTED).tried(Some(Again::Write));
-                let trouble = by.map_or_else(interrupted, |failure| failure.trouble.clone());
-                tracked.stays_unsettled(Reason::Kubernetes, trouble);
+                let (reason, trouble) = match by {
+                    Some(failure) => (Reason::Kubernetes, failure.trouble.clone()),
+                    // It is the cloud that is slow, which is told of whatever is worked on.
+                    None if progress.has_given_up => (Reason::Pending, Trouble::new("")),
+                    None => (
+                        Reason::Kubernetes,
+                        Trouble::new(INTERRUPTED).tried(Some(Again::Write)),
+                    ),
+                };
+                tracked.stays_unsettled(reason, trouble);
             }
             tracked.causes.has(Causes::CHANGED)
         });

@@ -33,6 +33,8 @@ pub(super) struct Progress {
     pub(super) has_written: bool,
     /// Something that the Service seems to have stays, because it is, or may be, somebody else's.
     pub(super) keeps_something: bool,
+    /// A call was given up, because something newer waited.
+    pub(super) has_given_up: bool,
     /// It wrote to the cloud since the last full read.
     pub(super) is_unverified: bool,
     /// The syncs in a row before this one that something moved under.

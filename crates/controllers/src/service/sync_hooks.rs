@@ -42,6 +42,7 @@ impl ServiceController {
         let driven = drive(session, Mode::Apply(&self.lanes), &hooks, &mut is_unverified).await;
         *progress = Progress {
             is_unverified,
+            has_given_up: hooks.has_given_up.load(Ordering::Relaxed),
             ..hooks.progress()
         };
         driven
@@ -295,7 +296,8 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         })
     }
 
-    fn made(&self, label: &str, gave_up: bool) {
+    fn made(&self, label: &str, gave_up: bool, longest: Duration) {
+        lock(&self.controller.pace).took(longest);
         self.controller
             .tracked(self.key, |tracked| tracked.unanswered.made(label, gave_up));
         if gave_up {

@@ -23,6 +23,9 @@ use crate::trouble::{Late, Trouble};
 /// How long to wait at least and at most before a look for what comes late.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
+/// How much later than it may be is told that a call takes effect.
+const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+
 /// A call without an answer.
 struct Call {
     /// The step that it is of; `None`: the process before this one made it, and it is not known.
@@ -40,6 +43,8 @@ struct Call {
 #[derive(Default)]
 pub(super) struct Unanswered {
     calls: Vec<Call>,
+    /// What was told of them last.
+    told: Option<Late>,
     /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
     given_up: BTreeMap<String, u32>,
 }
@@ -94,25 +99,46 @@ impl Unanswered {
 
     /// After which time to look for what comes late. `None`: nothing comes any more.
     pub(super) fn look(&self) -> Option<Duration> {
-        look_before(self.last(|call| !call.is_waited_for)?.until)
+        self.look_for(|_| true)
     }
 
     /// The same where all is removed: what is created after the last look would belong to nobody.
     pub(super) fn look_for_creation(&self) -> Option<Duration> {
-        look_before(self.last(|call| !call.is_waited_for && call.creates)?.until)
+        self.look_for(|call| call.creates)
     }
 
-    /// What is told of these calls, if any of them may take effect yet.
-    pub(super) fn told(&self, now: Timestamp) -> Option<Late> {
+    /// What has not come for long will hardly come in the next moment: what comes stands for a quarter of the time that it took to come.
+    fn look_for(&self, is_meant: impl Fn(&Call) -> bool) -> Option<Duration> {
+        let is_meant = |call: &Call| !call.is_waited_for && is_meant(call);
+        let before = look_before(self.last(is_meant)?.until)?;
+        let ages = self.calls.iter().filter(|call| is_meant(call));
+        let age = ages.map(|call| call.since.elapsed()).min()?;
+        Some(before.min((age / 4).max(LOOKS.0)))
+    }
+
+    /// What is told of these calls, if any of them may take effect yet: a later time than theirs, so that calls one after the other have
+    /// it told anew seldom.
+    pub(super) fn told(&mut self, now: Timestamp) -> Option<Late> {
+        self.told = self.to_tell(now);
+        self.told.clone()
+    }
+
+    fn to_tell(&self, now: Timestamp) -> Option<Late> {
         let last = self.last(|_| true)?;
         let left = last.until.checked_duration_since(Instant::now())?;
         let left = SignedDuration::try_from(left)
             .ok()
             .filter(|left| left.is_positive())?;
-        Some(Late {
-            until: now.checked_add(left).ok()?,
-            step: last.step.clone().unwrap_or_else(|| OF_BEFORE.to_owned()),
-        })
+        let step = last.step.clone().unwrap_or_else(|| OF_BEFORE.to_owned());
+        let is_covered = |told: &&Late| {
+            told.step == step && (left..=left + 2 * MARGIN).contains(&told.until.duration_since(now))
+        };
+        if let Some(told) = self.told.as_ref().filter(is_covered) {
+            return Some(told.clone());
+        }
+        let latest = SignedDuration::try_from(facts::LATEST).ok()?;
+        let until = now.checked_add(left.max(latest.min(left + MARGIN))).ok()?;
+        Some(Late { until, step })
     }
 
     /// Whether one of them may take effect yet.
@@ -172,7 +198,10 @@ impl ServiceController {
         if let Some(left) = left {
             let step = told.as_ref().map(|it| it.step.as_str());
             let until = Instant::now() + left;
-            self.tracked(key, |tracked| tracked.unanswered.gave_up(step, until, false));
+            self.tracked(key, |tracked| {
+                tracked.unanswered.gave_up(step, until, false);
+                tracked.unanswered.told.clone_from(&told); // as it stands, and no later
+            });
             if step.is_some() {
                 self.may_come_to_anybody(until);
             }
@@ -252,36 +281,40 @@ mod tests {
         assert_eq!(looks(&unanswered), (None, None));
         unanswered.gave_up(Some("a"), Instant::now() + Duration::from_secs(100), true);
         unanswered.gave_up(Some("b"), Instant::now() + Duration::from_secs(20), false);
-        assert_eq!(looks(&unanswered), (seconds(15), seconds(10)));
-        tokio::time::advance(Duration::from_secs(19)).await;
-        assert_eq!(looks(&unanswered), (seconds(15), seconds(1)), "the last one");
+        assert_eq!(looks(&unanswered), (seconds(1), seconds(1)), "the first one");
+        tokio::time::advance(Duration::from_secs(12)).await;
+        assert_eq!(looks(&unanswered), (seconds(3), seconds(3)));
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert_eq!(looks(&unanswered).1, seconds(1), "the last one");
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(looks(&unanswered), (seconds(15), None));
+        assert_eq!(looks(&unanswered), (seconds(5), None));
+        tokio::time::advance(Duration::from_secs(48)).await;
+        assert_eq!(unanswered.look(), seconds(15));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_waited_for_is_told_and_not_looked_for() {
         let mut unanswered = Unanswered::default();
-        let told = |it: &Unanswered| {
+        let told = |it: &mut Unanswered| {
             it.told(Timestamp::UNIX_EPOCH)
                 .map(|it| (it.step, it.until.as_second()))
         };
         let until = Instant::now() + Duration::from_secs(60);
         unanswered.is_silent("a", until, false);
         assert_eq!(
-            (told(&unanswered), unanswered.look()),
-            (Some(("a".to_owned(), 60)), None)
+            (told(&mut unanswered), unanswered.look()),
+            (Some(("a".to_owned(), 70)), None)
         );
         unanswered.made("a", true);
-        assert_eq!(told(&unanswered), None, "it has ended");
+        assert_eq!(told(&mut unanswered), None, "it has ended");
         unanswered.gave_up(Some("a"), until, false);
         unanswered.is_silent("a", until + Duration::from_secs(9), false);
         unanswered.made("a", false);
         assert_eq!(
-            (told(&unanswered), unanswered.look()),
-            (Some(("a".to_owned(), 60)), seconds(15))
+            (told(&mut unanswered), unanswered.look()),
+            (Some(("a".to_owned(), 70)), seconds(1))
         );
         tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!((told(&unanswered), unanswered.look()), (None, None));
+        assert_eq!((told(&mut unanswered), unanswered.look()), (None, None));
     }
 }

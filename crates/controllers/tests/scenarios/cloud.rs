@@ -13,9 +13,10 @@ use bowline_cloud_provider::{
     LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, Question, ReconcileKind, Reconciler, Seen,
     SeenBy, Service, ServiceFacts, ServiceKey, ServicesView, Told, WriteOutcome, facts,
 };
+use bowline_transport::patience::{Does, in_time};
 use futures::future::ready;
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// Set by the cloud on each Service whose balancer it has made.
 pub(super) const MARK: &str = "cloud.example/made";
@@ -47,6 +48,8 @@ pub(super) struct Ways {
     write_time: BTreeMap<String, u64>,
     /// Milliseconds that one read takes.
     read_time: u64,
+    /// Seconds after which a call without an answer is given up, if it is not waited for without end. What it does comes all the same.
+    limit: Option<u64>,
     /// The address that is published, if it is not the usual one.
     address: Option<String>,
     /// Whether the mode `Proxy` is published.
@@ -155,14 +158,14 @@ impl State {
 
 pub(super) struct Cloud {
     begun: Instant,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Arc<Mutex<State>>,
 }
 
 impl Cloud {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             begun: Instant::now(),
-            state: Mutex::default(),
+            state: Arc::default(),
         })
     }
 
@@ -263,6 +266,15 @@ impl Told for Learned {
     }
 }
 
+/// What a call answers within so many seconds.
+async fn within<F: Future>(limit: Option<u64>, does: Does, call: F) -> Result<F::Output, CloudError> {
+    let Some(limit) = limit else {
+        return Ok(call.await);
+    };
+    let answer = in_time(does, Duration::from_secs(limit), call).await;
+    answer.map_err(|after| CloudError::transient(format!("no answer within {} s", after.as_secs())))
+}
+
 /// Why a write failed, where the next look tells it.
 #[derive(Default)]
 pub(super) struct Failure(Option<CloudError>);
@@ -322,9 +334,12 @@ impl Reconciler for Cloud {
             if last.is_some() { "poll" } else { "read" },
             intent.name
         ));
-        let time = self.state.lock().unwrap().ways.read_time;
-        if time > 0 {
-            tokio::time::sleep(Duration::from_millis(time)).await;
+        let (time, limit) = {
+            let ways = &self.state.lock().unwrap().ways;
+            (Duration::from_millis(ways.read_time), ways.limit)
+        };
+        if !time.is_zero() {
+            within(limit, Does::Read, sleep(time)).await?;
         }
         let mut state = self.state.lock().unwrap();
         match state.read_errors.pop_front() {
@@ -438,23 +453,38 @@ impl Reconciler for Cloud {
 
     async fn apply(&self, intent: &Intent, _: &SeenBy<Self>, step: &Write) -> Result<Learned, CloudError> {
         self.call(step.label());
-        let times = self.state.lock().unwrap().ways.write_time.clone();
-        if let Some(time) = times.get(step.name()).or_else(|| times.get("*")) {
-            tokio::time::sleep(Duration::from_secs(*time)).await;
-        }
-        let mut state = self.state.lock().unwrap();
-        match state.write_errors.pop_front() {
-            Some(error) if state.ways.tells_errors_later => return Ok(Learned::Failed(error)),
-            Some(error) => return Err(error),
-            None => {}
-        }
-        let now = step.nodes();
-        state.names.insert(intent.uid.clone(), intent.name.clone());
-        match &now {
-            Some(nodes) => state.balancers.insert(intent.uid.clone(), nodes.clone()),
-            None => state.balancers.remove(&intent.uid),
+        let (time, limit) = {
+            let ways = &self.state.lock().unwrap().ways;
+            let time = ways.write_time.get(step.name()).or(ways.write_time.get("*"));
+            (time.copied(), ways.limit)
         };
-        Ok(Learned::Has(now))
+        let (state, uid, name, now) = (
+            Arc::clone(&self.state),
+            intent.uid.clone(),
+            intent.name.clone(),
+            step.nodes(),
+        );
+        let made = async move {
+            if let Some(time) = time {
+                sleep(Duration::from_secs(time)).await;
+            }
+            let mut state = state.lock().unwrap();
+            match state.write_errors.pop_front() {
+                Some(error) if state.ways.tells_errors_later => return Ok(Learned::Failed(error)),
+                Some(error) => return Err(error),
+                None => {}
+            }
+            state.names.insert(uid.clone(), name);
+            match &now {
+                Some(nodes) => state.balancers.insert(uid, nodes.clone()),
+                None => state.balancers.remove(&uid),
+            };
+            Ok(Learned::Has(now))
+        };
+        match limit {
+            None => made.await,
+            Some(_) => within(limit, Does::Write, tokio::spawn(made)).await?.unwrap(),
+        }
     }
 
     fn learn(&self, seen: &mut SeenBy<Self>, _: &Write, learned: Learned) {

@@ -10,7 +10,7 @@ use bowline_cloud_provider::{
 };
 use bowline_transport::meant;
 
-use super::{Cloud, ask_each, no_answer, timed};
+use super::{Cloud, ask_each, no_answer, some_of, timed};
 use crate::why::Shown;
 use crate::why::node::is_unready;
 
@@ -70,23 +70,40 @@ impl Answers {
     pub(super) fn about<'a>(&'a self, node: &Node, answer: Option<&'a InstanceResult>) -> Shown<'a> {
         Shown {
             answer,
-            near: near(node, &self.unborne),
+            near: self.near(node),
             namesake: self.namesakes.get(&node.name),
             is_blind: self.is_blind,
             is_unproved: self.unproved.contains(&node.name),
             ..Shown::default()
         }
     }
-}
 
-/// The name of an instance that a Node may have been meant to have, where it goes by its name and there is none of it.
-pub(super) fn near<'a>(node: &Node, unborne: &'a [String]) -> Option<&'a str> {
-    let names: Vec<&str> = unborne.iter().map(String::as_str).collect();
-    let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    let is_alike = |it: &&&str| label(it) == label(node.name.as_str());
-    let alike = || names.iter().find(is_alike).copied();
-    let near = || alike().or_else(|| meant(node.name.as_str(), &names));
-    node.provider_id.is_none().then(near).flatten()
+    /// What is said of the instance that a Node may be of, where it goes by its name and there is none of it.
+    fn near(&self, node: &Node) -> String {
+        if node.provider_id.is_some() {
+            return String::new();
+        }
+        let names: Vec<&str> = self.unborne.iter().map(String::as_str).collect();
+        let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        let is_alike = |it: &&&str| label(it) == label(node.name.as_str());
+        let alike = names.iter().find(is_alike).copied();
+        if let Some(near) = alike.or_else(|| meant(node.name.as_str(), &names)) {
+            return format!("; no Node bears the name of the instance {near:?}, which may be this one");
+        }
+        if !names.is_empty() {
+            let names = some_of(self.unborne.iter().cloned());
+            return format!("; no Node bears the name of these instances, of which it may be one: {names}");
+        }
+        let is_silent = |(node, answer): &&Answered| is_unready(node) && !is_missing(answer);
+        let silent = self.of_nodes.iter().filter(is_silent);
+        let silent = some_of(silent.map(|(node, _)| node.name.to_string()));
+        match silent.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; each instance has the name of a Node. If this is the machine of one that is not ready ({silent}), its host name has changed"
+            ),
+        }
+    }
 }
 
 /// Asks about all Nodes at once, as the controllers do: those that wait for their cloud apart from the others, because what the

@@ -5,8 +5,9 @@ use bowline_cloud_provider::{Node, NodeName, Readiness, ServiceKey};
 use bowline_kube_io::{FoundNote, Kube, ObjectRef};
 
 use super::{
-    ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, answers, cloud, endpoints, events, known,
-    kubernetes, leadership, managers, no_answer, nodes, objects, permissions, put_in, timed, unread, writes,
+    ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, Surroundings, answers, cloud, endpoints, events,
+    known, kubernetes, managers, no_answer, nodes, objects, permissions, put_in, surroundings, timed, unread,
+    writes,
 };
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
@@ -53,17 +54,13 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             put_in(services, &of_files);
         }
     }
-    let found = managers::find(kube).await;
-    let of_services = events(kube, None).await;
-    let mut leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &of_services).await;
-    objects.is_unled = leads.is_unled();
-    objects.restart = managers::restart(found.as_ref());
-    objects.detour = managers::detour(patient, found.as_ref());
-    let works = managers::check(patient, found.as_ref(), leads.leader());
-    patient.progress.is_at("asking for the manager's permissions");
-    let provider = patient.cloud.provider();
-    let permitted = permissions::check(patient, kube, provider, found.as_ref()).await;
-    objects.lacks_permissions = permitted.iter().any(|it| it.outcome == Outcome::Failed);
+    let Surroundings {
+        found,
+        mut leads,
+        works,
+        permitted,
+        ..
+    } = surroundings(patient, kube, &mut objects).await;
     let is_of_node = |target: &Target| matches!(target, Target::Node(_));
     let answers = match targets.iter().any(is_of_node) {
         true => answers::ask(&patient.cloud, objects.nodes()).await,
@@ -109,8 +106,7 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         match (unasked_for, read) {
             (None, _) => {}
             (Some(cause), Some(None)) => {
-                let next = why.next.clone();
-                why.first(cause, &next);
+                why.first(cause);
             }
             // What keeps the cluster from telling may keep the manager's flags, too.
             (Some(cause), _) => why.causes.push(cause),
@@ -118,11 +114,12 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         if kube.is_some() {
             for check in permitted.iter().filter(|it| it.outcome == Outcome::Failed) {
                 let text = format!("the manager lacks permissions: {}", check.details.join("; "));
-                let next = why.next.clone();
-                why.first(
-                    Cause::found(check.topic.id, Outcome::Failed, text, check.remedy.clone()),
-                    &next,
-                );
+                why.first(Cause::found(
+                    check.topic.id,
+                    Outcome::Failed,
+                    text,
+                    check.remedy.clone(),
+                ));
             }
             // Pods that do not run are why nobody leads, and stand before it.
             for check in [&leads.check, &works] {
@@ -130,20 +127,18 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
                 if check.outcome == Outcome::Failed || check.outcome == Outcome::Warning && is_of_go {
                     let (seen, remedy) = (check.seen.clone(), check.remedy.clone());
                     let cause = Cause::found(check.topic.id, check.outcome, seen, remedy);
-                    why.first(
+                    why.first_before(
                         cause,
                         "nothing that can be relied on, until one manager of Bowline leads",
                     );
                 }
             }
             if let Some(cause) = &of_etcd {
-                let next = why.next.clone();
                 why.causes.retain(|it| it.id != cause.id);
-                why.first(cause.clone(), &next);
+                why.first(cause.clone());
             }
             if let Some(cause) = managers::older_credentials(found.as_ref()) {
-                let next = why.next.clone();
-                why.first(cause, &next);
+                why.first(cause);
             }
             if leads.check.outcome == Outcome::Skipped {
                 why.is.push(format!(
@@ -158,16 +153,12 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
         }
         // First of all: a manager that ends for it does not run, and so nobody leads.
         if let Cloud::Refused(error) = &patient.cloud {
-            let next = why.next.clone();
             let remedy = cloud::remedy_of_start(error);
             let detour = objects.detour.as_deref();
-            why.first(
-                match detour.and_then(|it| why::of_here(it, error.message())) {
-                    Some(text) => unasked(Outcome::Warning, &text, "do what the text says"),
-                    None => unasked(Outcome::Failed, error.message(), remedy),
-                },
-                &next,
-            );
+            why.first(match detour.and_then(|it| why::of_here(it, error.message())) {
+                Some(text) => unasked(Outcome::Warning, &text, "do what the text says"),
+                None => unasked(Outcome::Failed, error.message(), remedy),
+            });
         }
         if let Target::Service(key) = target
             && new.contains(key)
@@ -270,7 +261,7 @@ async fn of_service(
         && let Some(writer) = writer
         && let Some(cause) = writes::refused(writer, service).await
     {
-        why.first(
+        why.first_before(
             cause,
             "the manager tries again by itself, in vain until its writes are admitted",
         );
@@ -313,7 +304,7 @@ async fn of_node(
         && let Some(cause) = writes::refused_of_lease(patient, writer).await
     {
         why.hold_deletion();
-        why.first(
+        why.first_before(
             cause,
             "the manager tries again by itself, in vain until its lease keeps the note",
         );
@@ -321,7 +312,7 @@ async fn of_node(
     if node.is_uninitialized() && !patient.config.controllers.includes(ControllerName::Node) {
         let text = "this manager initialises no Nodes: --controllers switches cloud-node-controller off";
         let remedy = "whoever runs the manager switches it on, unless another one is to do it";
-        why.first(
+        why.first_before(
             Cause::new("node.controller-off", Outcome::Failed, text, remedy),
             "nothing is done for Nodes here",
         );
@@ -330,7 +321,7 @@ async fn of_node(
         && let Some(writer) = writer
         && let Some(cause) = writes::refused_of_node(writer, node).await
     {
-        why.first(
+        why.first_before(
             cause,
             "the manager tries again by itself, in vain until its writes are admitted",
         );

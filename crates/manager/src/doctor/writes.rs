@@ -54,14 +54,7 @@ async fn tried(patient: &Patient<'_>, kube: &Kube, objects: &Objects) -> Check {
     let is_wanted = |service: &&Arc<Service>| objects.classes.is_wanted(service);
     let services: Vec<_> = objects.services().iter().filter(is_wanted).cloned().collect();
     let services = to_try(&services, |service| why::is_troubled(service, &objects.classes));
-    let mut tried = Vec::new();
-    for (part, of_nodes) in [("", "nodes"), ("/status", "nodes/status")] {
-        if !nodes.is_empty() && may_patch(kube, of_nodes).await {
-            for node in &nodes {
-                tried.push(of_node(kube, node, part).await);
-            }
-        }
-    }
+    let mut tried = of_nodes(kube, nodes.into_iter().map(|node| &**node).collect()).await;
     for service in services {
         tried.extend(of_service(kube, service).await);
     }
@@ -112,16 +105,20 @@ async fn of_service(kube: &Kube, service: &Service) -> Vec<Tried> {
     let mut tried = Vec::new();
     for (part, resource) in [("", "services"), ("/status", "services/status")] {
         if may_patch(kube, resource).await {
-            let answer = timed(kube.rehearse_service(service, part)).await;
-            let mut answer = answer.map(|it| it.0);
+            let has_note = facts::noted_class(service).or(facts::class(service)).is_some();
+            let mut answer = rehearsed(kube, service, part).await;
             if let Some(Err(error)) = &mut answer
-                && facts::noted_class(service).is_some()
-                && may_be_of_note(kube, service, part).await
+                && has_note
+                && let Some(Ok(())) = rehearsed(&kube.without_class_note(), service, part).await
             {
                 tell_note(error);
             }
+            let with = match puts_finalizer_on(service, part) {
+                true => format!(" with the finalizer {}", keys::FINALIZER_LOAD_BALANCER),
+                false => String::new(),
+            };
             tried.push((
-                format!("patch services{part} {}", ServiceKey::of(service)),
+                format!("patch services{part} {}{with}", ServiceKey::of(service)),
                 answer,
             ));
         }
@@ -129,13 +126,19 @@ async fn of_service(kube: &Kube, service: &Service) -> Vec<Tried> {
     tried
 }
 
-/// Whether a write that is refused is taken without the note of the class.
-async fn may_be_of_note(kube: &Kube, service: &Service, part: &str) -> bool {
-    let kube = kube.without_class_note();
-    matches!(
-        timed(kube.rehearse_service(service, part)).await,
-        Some((Ok(()), _))
-    )
+/// Whether the manager's next write to this part puts the finalizer on.
+fn puts_finalizer_on(service: &Service, part: &str) -> bool {
+    let is_leaving = service.metadata.deletion_timestamp.is_some();
+    let is_wanted = facts::is_type(service, "LoadBalancer") && !is_leaving;
+    part == "/status" && is_wanted && !facts::has_finalizer(service)
+}
+
+async fn rehearsed(kube: &Kube, service: &Service, part: &str) -> Option<Result<(), KubeError>> {
+    let answer = match puts_finalizer_on(service, part) {
+        true => timed(kube.rehearse_finalizer(service)).await,
+        false => timed(kube.rehearse_service(service, part)).await,
+    };
+    answer.map(|it| it.0)
 }
 
 /// Names the annotation that a policy denies, which it seldom does itself.
@@ -155,18 +158,21 @@ pub(super) async fn refused(kube: &Kube, service: &Service) -> Option<Cause> {
 
 /// What refuses the writes to one Node, if anything does.
 pub(super) async fn refused_of_node(kube: &Kube, node: &Node) -> Option<Cause> {
-    let mut tried = Vec::new();
-    for (part, resource) in [("", "nodes"), ("/status", "nodes/status")] {
-        if may_patch(kube, resource).await {
-            tried.push(of_node(kube, node, part).await);
-        }
-    }
-    cause(judge(tried))
+    cause(judge(of_nodes(kube, vec![node]).await))
 }
 
-async fn of_node(kube: &Kube, node: &Node, part: &str) -> Tried {
-    let answer = timed(kube.rehearse_node(node, part)).await;
-    (format!("patch nodes{part} {}", node.name), answer.map(|it| it.0))
+/// Tries the writes to these Nodes.
+async fn of_nodes(kube: &Kube, nodes: Vec<&Node>) -> Vec<Tried> {
+    let mut tried = Vec::new();
+    for (part, resource) in [("", "nodes"), ("/status", "nodes/status")] {
+        if !nodes.is_empty() && may_patch(kube, resource).await {
+            for node in &nodes {
+                let answer = timed(kube.rehearse_node(node, part)).await;
+                tried.push((format!("patch nodes{part} {}", node.name), answer.map(|it| it.0)));
+            }
+        }
+    }
+    tried
 }
 
 fn cause(check: Check) -> Option<Cause> {

@@ -15,6 +15,7 @@ const SCHEMA: u32 = 1;
 /// What is said of each kind of what stays.
 const OTHERS: &[(Standing, &str, &str)] = &[
     (Standing::Held, "held by a Service that is being removed", "held"),
+    (Standing::Deleting, "being deleted by the cloud", "deleting"),
     (Standing::Persons, "a person's", "persons"),
     (Standing::AnotherClusters, "another cluster's", "another-clusters"),
     (Standing::Unclear, "unclear", "unclear"),

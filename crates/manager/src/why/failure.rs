@@ -6,7 +6,7 @@ use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_controllers::advice;
 use bowline_controllers::events::EVENTS;
-use bowline_controllers::trouble::Trouble;
+use bowline_controllers::trouble::{NO_ANSWER, Trouble};
 use bowline_kube_io::SeenEvent;
 use jiff::{SignedDuration, Timestamp};
 
@@ -36,9 +36,12 @@ impl<'a> Failure<'a> {
         let key = ServiceKey::of(service).to_string();
         let ends = |it: &&SeenEvent| FAILED.contains(&&*it.reason) || DONE.contains(&&*it.reason);
         let last = known.events.iter().rfind(|it| it.object == key && ends(it));
-        let failed = last.filter(|it| FAILED.contains(&&*it.reason) && known.is_recent(it));
         let shown = facts::trouble(service);
         let told = shown.map(|it| Trouble::read(&it.message));
+        // A sync has settled since the one that failed.
+        let is_over = told.as_ref().is_some_and(|it| it.what() == NO_ANSWER);
+        let is_failure = |it: &&SeenEvent| FAILED.contains(&&*it.reason) && known.is_recent(it) && !is_over;
+        let failed = last.filter(is_failure);
         let text: Cow<'_, str> = match (failed, &told) {
             (Some(event), told) => without_remedy(&event.message, told.as_ref()).into(),
             (None, Some(told)) => told.in_general().into_owned().into(),

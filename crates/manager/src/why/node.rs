@@ -65,8 +65,8 @@ pub(crate) const THROTTLED: &str = "nobody has to do anything: the manager delet
 pub struct Shown<'a> {
     /// Its answer about the instance; `None`: it does not list its instances.
     pub answer: Option<&'a InstanceResult>,
-    /// The name of an instance without a Node that may be the one.
-    pub near: Option<&'a str>,
+    /// What is said of the instance that may be the one.
+    pub near: String,
     /// The instance that has the Node's name, where none has its provider ID.
     pub namesake: Option<&'a Instance>,
     /// Whether the credentials show the instance of no Node at all.
@@ -278,9 +278,6 @@ fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
         return cause;
     }
     let is_proved = matches!(shown.answer, Some(Ok(InstanceAnswer::Absent(_))));
-    let near = shown.near.map_or(String::new(), |near| {
-        format!("; no Node bears the name of the instance {near:?}, which may be this one")
-    });
     let (outcome, remedy) = match (has_id, node.is_uninitialized(), node.readiness) {
         (false, ..) => (
             Failed,
@@ -314,7 +311,7 @@ fn of_missing(node: &Node, shown: &Shown<'_>, text: String) -> Cause {
             "the manager deletes it by itself when the cloud has proved that its instance is gone",
         ),
     };
-    Cause::new("node.no-instance", outcome, text + &near, remedy)
+    Cause::new("node.no-instance", outcome, text + &shown.near, remedy)
 }
 
 /// A Node, with what the cloud says of its instance.

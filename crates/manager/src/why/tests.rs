@@ -5,7 +5,7 @@ use bowline_cloud_provider::{
     ServiceClasses, Taint, TaintEffect, Unmatched, keys,
 };
 use bowline_controllers::advice;
-use bowline_controllers::trouble::Again;
+use bowline_controllers::trouble::{Again, NO_ANSWER};
 
 use serde_json::{Value, json};
 
@@ -203,6 +203,23 @@ fn a_condition_is_told_where_events_may_not_be_read() {
         last_try(&in_trouble("waiting", "it is being built"), &known),
         None
     );
+}
+
+/// The event of the call that was given up is younger than the sync that settled: such a one says nothing.
+#[test]
+fn a_service_that_is_served_while_a_call_has_no_answer_is_no_failure() {
+    let told = Trouble::new(NO_ANSWER).with_remedy(Some(advice::UNANSWERED));
+    let service = in_trouble("unanswered", &told.to_string());
+    let given_up = event(
+        "default/web",
+        FAILED[0],
+        "no answer within 60 s",
+        "2026-01-01T00:29:20Z",
+    );
+    let why = of_service(&service, Some(&report()), &known(&nodes(), &[given_up]));
+    assert_eq!(why.outcome(), Outcome::Warning, "{why:?}");
+    assert_eq!(texts(&why), [format!("unanswered: {NO_ANSWER}")]);
+    assert_eq!(why.causes[0].remedy, advice::UNANSWERED);
 }
 
 #[test]
@@ -441,7 +458,7 @@ fn a_node_that_waits_by_its_name_is_told_of_an_instance_that_is_called_alike() {
     let why = of_node(
         &waiting(None),
         &Shown {
-            near: Some("worker-01"),
+            near: "; no Node bears the name of the instance \"worker-01\", which may be this one".to_owned(),
             ..Shown::of(Some(&missing))
         },
         &known(&[], &[]),

@@ -2,6 +2,7 @@
 
 use std::num::IntErrorKind;
 
+use bowline_cloud_http::meant;
 use bowline_cloud_provider::k8s::Service;
 use bowline_cloud_provider::{Accepts, AnnotationSpec, facts};
 use serde::de::{DeserializeOwned, Error as _};
@@ -144,15 +145,17 @@ impl<'a> Reader<'a> {
         self.problems
     }
 
-    /// Keys that look like one of ours and are none.
-    pub(crate) fn unknown_keys(&self) -> Vec<&'a str> {
-        let mut keys = facts::unknown_annotations(self.service, DOMAIN, annotation_table());
+    /// Annotations that look like one of ours and are none.
+    pub(crate) fn unknown(&self) -> Vec<String> {
+        let unknown = facts::unknown_annotations(self.service, DOMAIN, annotation_table(), meant);
         let is_end_of_ours = |name: &str| {
             let mut known = annotation_table().iter();
             known.any(|spec| spec.key.strip_prefix(PREFIX) == Some(name))
         };
-        keys.retain(|key| key.starts_with(PREFIX) || key.strip_prefix(DOMAIN).is_some_and(is_end_of_ours));
-        keys
+        let looks_like_ours =
+            |key: &str| key.starts_with(PREFIX) || key.strip_prefix(DOMAIN).is_some_and(is_end_of_ours);
+        let unknown = unknown.into_iter().filter(|it| looks_like_ours(it.key));
+        unknown.map(|it| it.to_string()).collect()
     }
 
     /// Fields of JSON objects that no annotation has, each with its annotation. What is no JSON has none.
@@ -325,10 +328,14 @@ mod tests {
         let mut service = service(&[(&FLAVOR, "lb-standard")]);
         let annotations = service.metadata.annotations.get_or_insert_default();
         annotations.insert("k8s.cloudscale.ch/loadbalancer-flavour", "x".into());
+        annotations.insert("k8s.cloudscale.ch/zone", "x".into());
         annotations.insert("example.org/loadbalancer-flavour", "x".into());
         assert_eq!(
-            Reader::new(&service).unknown_keys(),
-            ["k8s.cloudscale.ch/loadbalancer-flavour"]
+            Reader::new(&service).unknown(),
+            [
+                "k8s.cloudscale.ch/loadbalancer-flavour (did you mean k8s.cloudscale.ch/loadbalancer-flavor?)",
+                "k8s.cloudscale.ch/zone (did you mean k8s.cloudscale.ch/loadbalancer-zone?)",
+            ]
         );
     }
 }

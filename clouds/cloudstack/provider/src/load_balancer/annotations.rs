@@ -1,5 +1,7 @@
 //! The annotations of a Service: what they are called, what they mean, how they are read.
 
+use bowline_cloud_http::meant;
+use bowline_cloud_provider::facts::UnknownAnnotation;
 use bowline_cloud_provider::{AnnotationSpec, Changeability, Service, facts};
 
 mod table;
@@ -35,9 +37,9 @@ pub(crate) fn is_of_leaseweb(service: &Service) -> bool {
     !text(service, &BALANCER_ID).trim().is_empty()
 }
 
-/// Keys that look like one of ours and are none.
-pub(crate) fn unknown_keys(service: &Service) -> Vec<&str> {
-    facts::unknown_annotations(service, PREFIX, annotation_table())
+/// Annotations that look like one of ours and are none.
+pub(crate) fn unknown(service: &Service) -> Vec<UnknownAnnotation<'_>> {
+    facts::unknown_annotations(service, PREFIX, annotation_table(), meant)
 }
 
 /// Whether it is not people who write what has this key.
@@ -98,6 +100,7 @@ mod tests {
             (PROXY_PROTOCOL.key, "true"),
             ("service.beta.kubernetes.io/aws-load-balancer-type", "nlb"),
         ]);
-        assert_eq!(unknown_keys(&service), [misspelt]);
+        let unknown: Vec<&str> = unknown(&service).iter().map(|it| it.key).collect();
+        assert_eq!(unknown, [misspelt]);
     }
 }

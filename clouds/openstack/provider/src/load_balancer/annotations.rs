@@ -1,5 +1,6 @@
 //! The annotations of a Service: what they are called, what they mean, how they are read.
 
+use bowline_cloud_http::meant;
 use bowline_cloud_provider::k8s::Service;
 use bowline_cloud_provider::{AnnotationSpec, facts};
 
@@ -93,8 +94,11 @@ impl<'a> Reader<'a> {
 
     /// What could not be read, and keys with the provider's prefix that it does not know.
     pub(crate) fn into_ignored(mut self) -> Vec<String> {
-        let unknown = facts::unknown_annotations(self.service, PREFIX, annotation_table());
-        let told = unknown.iter().map(|key| format!("{key} is not known"));
+        let unknown = facts::unknown_annotations(self.service, PREFIX, annotation_table(), meant);
+        let told = unknown.iter().map(|it| match it.meant {
+            Some(meant) => format!("{} is not known (did you mean {meant}?)", it.key),
+            None => format!("{} is not known", it.key),
+        });
         self.ignored.extend(told);
         self.ignored
     }
@@ -139,7 +143,7 @@ mod tests {
             [
                 "loadbalancer.openstack.org/connection-limit is `many` and must be a whole number",
                 "loadbalancer.openstack.org/keep-floatingip is `True` and must be `true` or `false`",
-                "loadbalancer.openstack.org/flavour-id is not known",
+                "loadbalancer.openstack.org/flavour-id is not known (did you mean loadbalancer.openstack.org/flavor-id?)",
             ]
         );
     }

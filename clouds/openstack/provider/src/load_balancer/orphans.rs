@@ -52,17 +52,14 @@ impl Project {
             &options.former_clusters,
             |service| facts::annotation(service, keys::ID.key).map(str::to_owned),
         );
-        let gone = [ProvisioningStatus::Deleted, ProvisioningStatus::PendingDelete];
-        let balancers = self
-            .balancers
-            .iter()
-            .filter(|it| !gone.contains(&it.provisioning_status));
+        let is_there = |it: &&LoadBalancer| it.provisioning_status != ProvisioningStatus::Deleted;
+        let balancers = self.balancers.iter().filter(is_there);
         let balancers = balancers.filter_map(|it| self.balancer(options, &judge, it));
         let mut found: Vec<Found> = balancers.collect();
         let is_shared = |it: &&Found| it.standing == Standing::InUse && it.owner == Owner::default();
         let shared: BTreeSet<String> = found.iter().filter(is_shared).map(|it| it.id.clone()).collect();
-        let with_balancer: BTreeSet<ServiceKey> =
-            found.iter().filter_map(|it| it.owner.key.clone()).collect();
+        let stays = found.iter().filter(|it| it.standing != Standing::Deleting);
+        let with_balancer: BTreeSet<ServiceKey> = stays.filter_map(|it| it.owner.key.clone()).collect();
         let is_left = |it: &Found| {
             it.owner
                 .key
@@ -151,6 +148,13 @@ impl Project {
             (standing, why) = (
                 Standing::Persons,
                 format!("no manager made it; its tag {tag} says that a Service uses it"),
+            );
+        }
+        let is_removed = standing.is_orphan() || matches!(standing, Standing::Held | Standing::Unclear);
+        if is_removed && balancer.provisioning_status == ProvisioningStatus::PendingDelete {
+            standing = Standing::Deleting;
+            why.push_str(
+                "; Octavia is deleting it (PENDING_DELETE). If it stays so, ask the operator of the cloud to look at Octavia's workers",
             );
         }
         // What its Service left on it beside those that use it goes by itself.

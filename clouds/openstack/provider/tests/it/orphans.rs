@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::orphans::{OrphanFacts, Standing};
 use bowline_kit::orphans::{orphan_facts, remove_orphans, survey};
-use bowline_openstack_sim::Id;
+use bowline_openstack_sim::{Id, Provisioning};
 
 use crate::world::{World, lb_name, service};
 
@@ -148,6 +148,21 @@ async fn what_a_service_left_on_a_load_balancer_that_others_use_goes_and_the_loa
     assert_eq!(ports, [80]);
     assert_eq!(world.sim.pools().len(), 1);
     world.assert_settled("web").await;
+}
+
+/// One that stays so, as after a crash of a worker of Octavia, blocks its address and its name for good.
+#[tokio::test(start_paused = true)]
+async fn what_octavia_is_deleting_is_listed_as_going_and_is_no_orphan() {
+    let (world, orphan) = cluster().await;
+    world.sim.set_provisioning(orphan, Provisioning::PendingDelete);
+    let (orphans, others) = survey(&world.cloud, &facts(&world)).await;
+    let going: Vec<_> = others.iter().map(|it| (it.id.clone(), it.standing)).collect();
+    assert_eq!(going, [(orphan.to_string(), Standing::Deleting)]);
+    assert!(
+        others[0].made.is_some() && others[0].why.contains("PENDING_DELETE"),
+        "{others:?}"
+    );
+    assert!(orphans.is_empty(), "{orphans:?}");
 }
 
 #[tokio::test(start_paused = true)]

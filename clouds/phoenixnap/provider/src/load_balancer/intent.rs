@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bowline_cloud_http::meant;
 use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
 use bowline_plan::{Refusal, refusal};
 use jiff::Timestamp;
@@ -194,8 +195,9 @@ pub(crate) fn read(options: &Options, facts: &ServiceFacts) -> Result<Intent, Re
 /// What annotations of the provider say in vain.
 fn ignored(service: &Service, options: &Options, annotated: Option<&str>) -> String {
     let mut texts = Vec::new();
-    let mut unknown = facts::unknown_annotations(service, PREFIX, annotation_table());
-    unknown.retain(|key| *key != options.location_annotation);
+    let unknown = facts::unknown_annotations(service, PREFIX, annotation_table(), meant).into_iter();
+    let unknown = unknown.filter(|it| it.key != options.location_annotation);
+    let unknown: Vec<String> = unknown.map(|it| it.to_string()).collect();
     if !unknown.is_empty() {
         texts.push(format!("the provider does not know {}", unknown.join(", ")));
     }

@@ -298,6 +298,11 @@ fn a_proxy_that_wants_a_password_is_the_cause_and_not_the_name_server_of_this_co
             .any(|it| it.contains("HTTPS_PROXY=http://10.0.0.1:3128") && it.ends_with("dns error")),
         "{why:?}"
     );
+    assert_eq!(
+        known.of_here("GET /v1/servers: 403 Forbidden"),
+        None,
+        "it is reached"
+    );
     let failed = PlanReport {
         outcome: ReportedOutcome::Failed {
             error: here.to_owned(),

@@ -106,8 +106,56 @@ fn a_load_balancer_that_stays_busy_does_not_read_as_healed() {
         },
         ..report()
     };
-    let next = of_service(&failed, Some(&busy), &known(&nodes(), &[])).next;
-    assert!(!next.contains("the cloud answers this command now"), "{next}");
+    let why = of_service(&failed, Some(&busy), &known(&nodes(), &[]));
+    assert!(
+        !why.next.contains("the cloud answers this command now"),
+        "{why:?}"
+    );
+    assert_eq!(
+        ids(&why),
+        ["last-try.failed"],
+        "that it is busy is no second cause"
+    );
+}
+
+#[test]
+fn what_the_cloud_is_busy_with_is_left_alone_for_as_long_as_that_takes() {
+    for (since, remedy) in [
+        ("2026-01-01T00:28:00Z", "unless it stays for minutes"),
+        ("2026-01-01T00:27:00Z", "this is too long"),
+    ] {
+        let mut busy = in_trouble("waiting", "it is being built");
+        let conditions = busy.status.as_mut().unwrap().conditions.as_mut().unwrap();
+        conditions[0].last_transition_time = since.parse().unwrap();
+        let why = of_service(&busy, None, &known(&nodes(), &[]));
+        assert!(why.causes[0].remedy.contains(remedy), "{why:?}");
+    }
+}
+
+/// Its condition is gone, and nothing is left to do.
+#[test]
+fn a_failure_that_only_an_event_tells_is_over_where_the_plan_has_no_step() {
+    let failed = [event("default/web", FAILED[0], "no", "2026-01-01T00:29:20Z")];
+    let settled = PlanReport {
+        outcome: ReportedOutcome::Settled { publishes: vec![] },
+        ..report()
+    };
+    let why = of_service(&service(|_| {}), Some(&settled), &known(&nodes(), &failed));
+    assert_eq!(why.outcome(), Outcome::Ok, "{why:?}");
+}
+
+#[test]
+fn who_may_connect_is_told_where_not_everybody_may() {
+    for (ranges, is_told) in [
+        (json!(["10.0.0.0/8"]), true),
+        (json!(["10.0.0.0/8", "0.0.0.0/0 "]), false),
+        (json!([]), false),
+    ] {
+        let asked = service(|it| it["spec"]["loadBalancerSourceRanges"] = ranges.clone());
+        let why = of_service(&asked, None, &known(&nodes(), &[]));
+        let told = why.is.iter().any(|it| it.contains("only clients of 10.0.0.0/8"));
+        assert_eq!(told, is_told, "{why:?}");
+    }
 }
 
 #[test]

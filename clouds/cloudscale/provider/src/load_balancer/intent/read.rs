@@ -324,10 +324,7 @@ fn node_port(port: &ServicePort) -> Option<u16> {
 
 /// One note for both, so that the Service has one event of this reason.
 fn unknown(reader: &Reader<'_>) -> Option<Note> {
-    let (annotations, fields) = (
-        reader.unknown_keys().join(", "),
-        reader.unknown_fields().join(", "),
-    );
+    let (annotations, fields) = (reader.unknown().join(", "), reader.unknown_fields().join(", "));
     let sentences: Vec<String> = [("annotations", annotations), ("fields", fields)]
         .into_iter()
         .filter(|(_, names)| !names.is_empty())

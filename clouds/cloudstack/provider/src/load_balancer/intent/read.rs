@@ -213,7 +213,8 @@ fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
             )));
         }
     }
-    let unknown = annotations::unknown_keys(service);
+    let unknown = annotations::unknown(service).into_iter();
+    let unknown: Vec<String> = unknown.map(|it| it.to_string()).collect();
     if !unknown.is_empty() {
         notes.push(IGNORED_ANNOTATIONS.note(format!(
             "unknown annotations have no effect: {}",

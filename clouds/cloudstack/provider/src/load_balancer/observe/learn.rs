@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{ErrorKind, Told, WriteOutcome};
 use bowline_cloudstack_client::{AclItemId, Made};
-use bowline_plan::Refusal;
+use bowline_plan::{Refusal, RefusedBy};
 
 use crate::load_balancer::cidrs::Cidrs;
 use crate::load_balancer::claim::PATIENCE;

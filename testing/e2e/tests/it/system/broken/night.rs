@@ -2,8 +2,9 @@
 
 use bowline_cloud_kit::Fault;
 use bowline_cloud_kit::faults::Canned;
-use bowline_cloudscale_sim::FloatingSpec;
-use bowline_conformance::cloud::service;
+use bowline_cloud_provider::ServiceClasses;
+use bowline_cloudscale_sim::{FloatingSpec, MonitorStatus};
+use bowline_conformance::cloud::{CloudUnderTest as _, Instance, Start, service, tainted_node};
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 
 use super::*;
@@ -44,6 +45,17 @@ fn cases() -> Vec<Case> {
             "looks at the manager's role, and at webhooks and policies",
         ),
         (
+            "a policy denies the finalizer, and nobody works yet",
+            Then(|b| {
+                Box::pin(async {
+                    b.world.kill().await;
+                    b.services_meet(Effect::Deny(|it| it["metadata"]["finalizers"].is_array()));
+                })
+            }),
+            "patch services/status default/shop with the finalizer service.kubernetes.io/load-balancer-cleanup: ",
+            "repair it, or have it leave the manager's writes out",
+        ),
+        (
             "the API server gives up on every write of a Service",
             Now(|b| {
                 let text = "Timeout: request did not complete within requested timeout";
@@ -62,6 +74,64 @@ fn cases() -> Vec<Case> {
             }),
             "left out by the selector of Nodes: n1, n2, n3",
             "corrects its selector of Nodes",
+        ),
+        (
+            "a Service was made again without its class",
+            Then(|b| {
+                Box::pin(async {
+                    b.world.kill().await;
+                    b.config.service_classes = ServiceClasses::new(["ours".to_owned()], false).unwrap();
+                    let mut start = Start::default();
+                    start.config.service_classes = b.config.service_classes.clone();
+                    b.world.start_with(start);
+                    b.world.ask_for("shop", 31_500);
+                })
+            }),
+            "it has no spec.loadBalancerClass, and this manager serves Services of class ours",
+            "to type ClusterIP first, and then to LoadBalancer with a class",
+        ),
+        (
+            "one Node is in another zone than the load balancer, and is not reached",
+            Then(|b| {
+                Box::pin(async {
+                    b.world.kill().await;
+                    b.world
+                        .label_node("n3", "topology.kubernetes.io/zone", Some("lpg1"));
+                    b.world
+                        .sim
+                        .set_behaviour(|it| it.unprobed_member = MonitorStatus::Down);
+                    b.world.pass_lease().await;
+                })
+            }),
+            "members do not answer: ",
+            "they are in several zones: lpg1 (1)",
+        ),
+        (
+            "a machine has another host name, and so another Node",
+            Now(|b| {
+                b.world.set_ready("n1", "Unknown");
+                b.world.apply(tainted_node("worker-1"));
+            }),
+            "the machine of one that is not ready (n1), its host name has changed",
+            "registers it under the name of its instance",
+        ),
+        (
+            "a server was renamed before its Node had its provider ID",
+            Now(|b| {
+                b.world.sim.add_instance(&Instance::plain("db-7"));
+                b.world.apply(tainted_node("worker-1"));
+            }),
+            "no Node bears the name of these instances, of which it may be one: db-7",
+            "renames the instance",
+        ),
+        (
+            "a server that has its Node was renamed",
+            Now(|b| {
+                let server = b.world.sim.server_named("n1").unwrap().uuid;
+                b.world.sim.rename_server(server, "db-7");
+            }),
+            "service/default/web: ok",
+            "3 of 3 Nodes may be members",
         ),
         (
             "the cloud is in maintenance and says until when",
@@ -108,7 +178,7 @@ fn cases() -> Vec<Case> {
         (
             "an annotation is misspelt",
             Now(|b| b.ask_with("loadbalancer-pool-algoritm", "source_ip")),
-            "unknown annotations have no effect: k8s.cloudscale.ch/loadbalancer-pool-algoritm",
+            "loadbalancer-pool-algoritm (did you mean k8s.cloudscale.ch/loadbalancer-pool-algorithm?)",
             "Correct the spelling",
         ),
         (
@@ -131,6 +201,36 @@ fn cases() -> Vec<Case> {
             "nobody makes it before a process of Bowline leads",
         ),
     ]
+}
+
+/// The API server takes 1,024 bytes of an event, and 32,768 of a condition.
+#[tokio::test(start_paused = true)]
+async fn what_is_long_is_described_with_its_cause_and_its_remedy() {
+    let broken = Broken::healthy().await;
+    broken.ask_with("loadbalancer-pool-algorithm", &"x".repeat(50_000));
+    broken.world.pass(SECOND * 90).await;
+    let is_about = |it: &&Value| it["involvedObject"]["name"] == "shop" && it["type"] == "Warning";
+    let events = broken.world.api.objects("Event");
+    let event = events.iter().find(is_about).unwrap()["message"].as_str().unwrap();
+    let shown = broken.world.service("shop").unwrap();
+    let condition = shown["status"]["conditions"][0]["message"].as_str().unwrap();
+    let target = Target::Service(ServiceKey::new("default", "shop"));
+    let screens = broken.screens(&[target]).await;
+    for (text, longest) in [
+        (event, 1_024),
+        (condition, 32_768),
+        (&screens[0], 100_000),
+        (&screens[1], 100_000),
+    ] {
+        assert!(text.len() <= longest, "{}", text.len());
+        for words in [
+            "unsupported value 'xxx",
+            "loadbalancer-pool-algorithm",
+            "round_robin",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
