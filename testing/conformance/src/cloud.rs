@@ -88,8 +88,6 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         services (LoadBalancers) {
             a_failure_is_told_and_tried_again_by_the_schedule,
-            a_service_without_node_ports_is_served_or_refused_but_never_half,
-            a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
         }
         late (LoadBalancers) {
             a_creation_that_comes_late_is_left_by_no_deletion,
@@ -122,13 +120,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_part_that_is_not_deleted_keeps_nothing_else_from_following,
         }
         routes (Routes) {
-            a_pod_network_gets_its_route_and_its_node_the_condition,
-            the_route_goes_with_its_node,
-            what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
-            a_route_of_a_node_that_this_process_never_saw_goes_with_its_instance,
             a_period_costs_the_same_for_many_nodes,
-            a_creation_whose_answer_is_lost_makes_one_route,
-            no_illness_of_the_cloud_takes_a_route_away,
         }
         routes (Routes, RoutesByAddress, NewAddresses) {
             new_addresses_of_a_node_make_its_route_anew,

@@ -3,32 +3,10 @@
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
-use bowline_cloud_kit::faults::FaultBuilder;
 use bowline_kube_api::{Effect, Fault as KubeFault};
 
 use super::under_test::{Ability, CloudUnderTest, Wish};
 use super::world::{SECOND, World, tainted_node, web};
-
-/// Makes the requests that are chosen ill.
-pub(super) type Ill = fn(FaultBuilder) -> Fault;
-
-/// What may be wrong with an API.
-pub(super) const ILLNESSES: &[(&str, Ill)] = &[
-    ("unreachable", FaultBuilder::drop_before),
-    ("an answer that gets lost", FaultBuilder::lose_answer),
-    ("never an answer", FaultBuilder::hang_before),
-    ("a page of HTML", |it| it.html(200)),
-    ("a page of HTML that is not there", |it| it.html(404)),
-    ("a proxy's page", |it| it.html(502)),
-    ("JSON that is cut short", |it| it.truncate(12)),
-    ("a body that breaks", |it| it.break_body(12)),
-    ("401", |it| it.status(401)),
-    ("403", |it| it.status(403)),
-    ("429", |it| it.too_many_requests(Duration::from_secs(7))),
-    ("500", |it| it.status(500)),
-    ("503", |it| it.status(503)),
-    ("nothing", |it| it.empty(204)),
-];
 
 pub(super) async fn a_stated_delay_is_kept<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(0).await;

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
-use serde_json::json;
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{SECOND, Since, World, service, web};
+use super::world::{SECOND, Since, World, web};
 
 const FAILED: &str = "SyncLoadBalancerFailed";
 
@@ -58,48 +57,4 @@ pub(super) async fn a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUn
     world.cloud().faults().clear();
     world.settled("web").await;
     world.assert_served();
-}
-
-pub(super) async fn a_service_without_node_ports_is_served_or_refused_but_never_half<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(2).await;
-    let mut bare = service("bare", &[]);
-    bare["spec"]["ports"] = json!([{ "port": 80 }]);
-    bare["spec"]["allocateLoadBalancerNodePorts"] = json!(false);
-    world.ask(bare, Wish::Plain);
-    world.pass(SECOND * 60).await;
-    world.rest().await;
-    let (is_refused, is_shown) = (
-        world.reasons("bare").contains(&FAILED.to_owned()),
-        !world.addresses("bare").is_empty(),
-    );
-    assert!(is_refused != is_shown, "{:?}", world.events("bare"));
-    world.delete_service("bare");
-    world.gone("bare").await;
-    world.assert_served();
-}
-
-pub(super) async fn a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own<
-    C: CloudUnderTest,
->() {
-    let mut world = World::<C>::with_web(2).await;
-    let old = world.uid("web");
-    world.kill().await;
-    // Somebody takes the finalizer off by hand, which leaks the balancer, and makes the Service again.
-    world.edit_service("web", |web| {
-        web["metadata"].as_object_mut().unwrap().remove("finalizers");
-    });
-    world.delete_service("web");
-    world.ask(web(), Wish::Plain);
-    assert_ne!(world.uid("web"), old);
-    world.start();
-    world.settled("web").await;
-    let new = world.mark("web");
-    let of_new: Vec<_> = world
-        .sim
-        .balancers()
-        .into_iter()
-        .filter(|it| it.service == new)
-        .collect();
-    assert_eq!(of_new.len(), 1);
-    assert_eq!(world.addresses("web"), of_new[0].addresses);
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use bowline_cloud_kit::FaultId;
+use bowline_controllers::route::RouteTiming;
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, cloud_fault, time, word};
+use bowline_manager::config::RouteSettings;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::under_test::{CloudUnderTest, Denial, Instance, Wish};
+use super::under_test::{CloudUnderTest, Denial, Instance, StrayRoute, Wish};
 use super::world::{Since, Start, World, service, tainted_node, web};
 
 pub(super) struct Stage<C> {
@@ -50,6 +52,10 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
             // Processes.
             "begin" => world.start_with(match name {
                 "alone" => Start::alone(),
+                "routes" => keeping(match rest {
+                    "by-watch" => RouteTiming::WatchBased,
+                    _ => RouteTiming::Periodic(Duration::from_secs(10)),
+                }),
                 _ => Start::default(),
             }),
             "kill" => world.kill().await,
@@ -60,9 +66,11 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 world.ask(made(name, port)?, self::wish(wish)?);
             }
             "prepare" => {
-                self.service = made(name, "")?;
-                world.sim.ask(&mut self.service, wish(rest)?);
+                let (wish, port) = word(rest);
+                self.service = made(name, port)?;
+                world.sim.ask(&mut self.service, self::wish(wish)?);
             }
+            "merge" => json_patch::merge(&mut self.service, &object(words.rest)?),
             "put" => drop(world.apply(self.service.take())),
             "settled" => world.settled(name).await,
             "gone" => world.gone(name).await,
@@ -84,6 +92,7 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 }
             }
             "served" => return self.holds(["unserved", "violations"]),
+            "sound" => return self.holds(["violations", "violations"]),
             "hidden" => world.assert_hidden(),
             // Nodes and their instances.
             "add-nodes" => world.add_nodes(name.parse().map_err(|_| "how many?".to_owned())?),
@@ -94,6 +103,15 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 if !rest.is_empty() {
                     json_patch::merge(&mut node, &object(rest)?);
                 }
+                world.apply(node);
+            }
+            // One whose instance is there, with this pod network.
+            "pod-node" => {
+                world.sim.add_instance(&Instance::plain(name));
+                let id = world.provider_id(name);
+                let mut node = tainted_node(name);
+                let spec = json!({ "providerID": id, "podCIDR": rest, "podCIDRs": [rest] });
+                json_patch::merge(&mut node, &json!({ "spec": spec }));
                 world.apply(node);
             }
             "edit-node" => {
@@ -110,6 +128,14 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
             "power" => world.sim.set_power(name, rest == "on"),
             "renumber" => world.sim.renumber(name),
             // The cloud.
+            "stray" => world.sim.add_stray_route(
+                name,
+                match rest {
+                    "nowhere" => StrayRoute::Nowhere,
+                    "blackhole" => StrayRoute::Blackhole,
+                    _ => StrayRoute::OfOthers,
+                },
+            ),
             "lose-balancer" => world.sim.lose_balancer(&world.mark(name)),
             "deny" => world.sim.deny(match name {
                 "unknown" => Some(Denial::Unknown),
@@ -189,6 +215,38 @@ impl<C: CloudUnderTest> Stage<C> {
                 .of_each("Node", |_| Value::Null)
                 .as_object()
                 .map_or(Value::Null, |all| json!(all.keys().collect::<Vec<_>>())),
+            // `STATUS REASON MESSAGE` of the condition of its network.
+            "network" => self.of_each("Node", |name| {
+                let node = world.node(name).unwrap_or_default();
+                let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+                let found = conditions.find(|it| it["type"] == "NetworkUnavailable");
+                let part = |key: &str| found.and_then(|it| it[key].as_str()).unwrap_or_default();
+                json!(format!(
+                    "{} {} {}",
+                    part("status"),
+                    part("reason"),
+                    part("message")
+                ))
+            }),
+            "routes" => json!(world.sim.routes()),
+            "route_lists" => {
+                let calls = world.calls(since);
+                json!(calls.iter().filter(|call| world.sim.lists_routes(call)).count())
+            }
+            "writes_of_a_route" => json!(C::WRITES_OF_A_ROUTE),
+            // Whether it has one balancer, and shows its addresses.
+            "balanced" => self.of_each("Service", |name| {
+                let mut own = world.sim.balancers();
+                own.retain(|it| it.service == world.mark(name));
+                json!(own.len() == 1 && own[0].addresses == world.addresses(name))
+            }),
+            "refused_or_shown" => self.of_each("Service", |name| {
+                let is_refused = world
+                    .reasons(name)
+                    .iter()
+                    .any(|it| it == "SyncLoadBalancerFailed");
+                json!(u8::from(is_refused) + u8::from(!world.addresses(name).is_empty()))
+            }),
             "events" => self.said(true),
             "reasons" => self.said(false),
             "unserved" => json!(world.unserved()),
@@ -214,6 +272,13 @@ impl<C: CloudUnderTest> Stage<C> {
             _ => Value::Null,
         }
     }
+}
+
+/// A manager that keeps routes for these pod networks.
+pub(super) fn keeping(timing: RouteTiming) -> Start {
+    let mut start = Start::default();
+    start.config.settings.routes = RouteSettings::new(true, "10.200.0.0/16,fd00:200::/48", timing);
+    start
 }
 
 /// The Service `web`, or another one with a node port.
