@@ -19,6 +19,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use bowline_kit::scenario::{ScenarioCloud as _, play_on};
 use tokio::runtime::Runtime;
 
 mod balanced;
@@ -38,6 +39,7 @@ mod plans;
 mod routes;
 mod services;
 mod session;
+mod stage;
 mod takeover;
 mod under_test;
 mod world;
@@ -79,45 +81,13 @@ macro_rules! bodies {
 fn bodies<C: CloudUnderTest>() -> Vec<Body> {
     bodies! { C:
         nodes () {
-            a_node_gets_what_its_instance_tells,
-            a_node_that_registers_before_its_instance_is_listed_is_waited_for,
-            nothing_is_written_before_the_cloud_has_answered,
-            a_node_at_rest_is_not_written_to,
             the_calls_for_many_nodes_are_those_for_a_few,
         }
-        nodes (NewAddresses) {
-            new_addresses_of_an_instance_come_to_its_node,
-        }
         lifecycle () {
-            a_node_goes_when_its_instance_is_proved_gone_twice,
-            no_error_is_a_proof,
-            an_instance_that_runs_changes_nothing,
             a_pass_costs_the_same_for_many_nodes,
-            a_node_of_another_cloud_is_left_alone_and_costs_no_call,
-            unknown_credentials_delete_no_node,
-        }
-        lifecycle (PowerState) {
-            an_instance_that_is_switched_off_taints_its_node,
-        }
-        lifecycle (OtherProjects) {
-            credentials_of_another_project_delete_no_node,
-        }
-        lifecycle (LoadBalancers) {
-            nothing_moves_to_a_project_whose_instances_have_only_the_names_of_the_nodes,
         }
         services (LoadBalancers) {
-            a_service_gets_its_balancer,
-            without_nodes_people_are_told,
-            any_other_change_leads_to_a_read_and_no_needless_write,
             a_failure_is_told_and_tried_again_by_the_schedule,
-            a_service_goes_and_its_balancer_with_it,
-            a_balancer_that_was_deleted_by_hand_is_no_obstacle,
-            a_deletion_that_fails_for_a_while_goes_on_by_the_schedule,
-            without_an_answer_nothing_is_deleted,
-            a_service_may_change_its_mind,
-            a_service_without_node_ports_is_served_or_refused_but_never_half,
-            a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
-            a_write_that_hangs_holds_up_nobody_else,
         }
         late (LoadBalancers) {
             a_creation_that_comes_late_is_left_by_no_deletion,
@@ -144,38 +114,14 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         manuals (LoadBalancers, Manual) {
             every_example_gets_its_balancer_without_a_warning_and_goes,
         }
-        services (LoadBalancers, ServiceParts) {
-            a_balancer_follows_its_service,
-        }
-        services (LoadBalancers, Repair) {
-            a_balancer_that_is_lost_is_made_anew,
-        }
         balanced (LoadBalancers, BalancedNodes) {
-            a_node_comes_and_goes_and_nothing_else_changes,
-            the_last_node_goes_and_people_are_told,
             nodes_that_come_together_are_few_updates,
-            a_node_whose_instance_is_gone_leaves_the_balancers,
         }
         balanced (LoadBalancers, BalancedNodes, ServiceParts) {
             a_part_that_is_not_deleted_keeps_nothing_else_from_following,
         }
-        balanced (LoadBalancers, BalancedNodes, UnreadyNodes) {
-            what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
-        }
-        balanced (LoadBalancers, BalancedNodes, ReadyNodesOnly) {
-            a_node_that_is_not_ready_is_left_out_until_it_is,
-        }
-        balanced (LoadBalancers, BalancedNodes, NewAddresses) {
-            new_addresses_of_an_instance_reach_the_balancers,
-        }
         routes (Routes) {
-            a_pod_network_gets_its_route_and_its_node_the_condition,
-            the_route_goes_with_its_node,
-            what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
-            a_route_of_a_node_that_this_process_never_saw_goes_with_its_instance,
             a_period_costs_the_same_for_many_nodes,
-            a_creation_whose_answer_is_lost_makes_one_route,
-            no_illness_of_the_cloud_takes_a_route_away,
         }
         routes (Routes, RoutesByAddress, NewAddresses) {
             new_addresses_of_a_node_make_its_route_anew,
@@ -209,16 +155,8 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             credentials_of_another_project_are_told,
         }
         outages () {
-            unknown_credentials_are_named_on_nodes_and_never_shown,
             a_stated_delay_is_kept,
             an_api_server_that_is_away_for_a_while_loses_nothing,
-        }
-        outages (LoadBalancers) {
-            a_service_waits_for_a_cloud_that_is_ill,
-            an_illness_between_two_writes_leaves_nothing_half_done,
-            a_write_that_met_refused_credentials_is_made_by_the_next_try,
-            what_is_up_stays_up_while_the_cloud_is_ill,
-            unknown_credentials_are_named_on_services_and_never_shown,
         }
         crashes (LoadBalancers) {
             a_creation_survives_the_death_of_the_process_at_any_write_to_the_cloud,
@@ -263,7 +201,7 @@ pub struct Scenario {
     pub name: String,
     /// What the cloud cannot do and the scenario is about; it is not applicable then.
     pub missing: Option<&'static str>,
-    run: fn() -> Running,
+    run: Box<dyn Fn() -> Running + Send>,
 }
 
 impl Scenario {
@@ -279,22 +217,50 @@ impl Scenario {
 const OF_ANY_PLACE: [&str; 4] = ["doctors::", "leadership::", "lifecycle::", "nodes::"];
 
 /// Every scenario, for this cloud; in a further place those that the place may change.
+///
+/// # Panics
+///
+/// Where a file of scenarios cannot be read.
 #[must_use]
 pub fn scenarios<C: CloudUnderTest>() -> Vec<Scenario> {
     let place = C::PLACE.map_or_else(String::new, |place| format!("-{place}"));
-    let scenario = |body: Body| Scenario {
-        name: format!("cloud::{}{place}::{}", C::NAME, body.name),
-        missing: body
-            .needs
+    let is_played = |name: &str| {
+        let is_of_any = OF_ANY_PLACE.iter().any(|module| name.starts_with(module));
+        C::PLACE.is_none() || !is_of_any
+    };
+    let scenario = |name: &str, needs: &[Ability], run| Scenario {
+        name: format!("cloud::{}{place}::{name}", C::NAME),
+        missing: needs
             .iter()
             .find(|need| !C::ABILITIES.contains(need))
             .map(|need| need.missing()),
-        run: body.run,
+        run,
     };
-    let bodies = bodies::<C>().into_iter();
-    let is_played = |body: &Body| {
-        let is_of_any = OF_ANY_PLACE.iter().any(|module| body.name.starts_with(module));
-        C::PLACE.is_none() || !is_of_any
-    };
-    bodies.filter(is_played).map(scenario).collect()
+    let bodies = bodies::<C>().into_iter().filter(|body| is_played(body.name));
+    let mut all: Vec<Scenario> = bodies
+        .map(|body| scenario(body.name, body.needs, Box::new(body.run)))
+        .collect();
+    let texts = bowline_kit::scenario::scenarios(concat!(env!("CARGO_MANIFEST_DIR"), "/clouds"));
+    all.extend(
+        texts
+            .into_iter()
+            .filter(|(name, _)| is_played(name))
+            .map(|(name, text)| {
+                let text = text.unwrap_or_else(|complaint| panic!("{name}: {complaint}"));
+                let needs = text
+                    .told("needs")
+                    .split_whitespace()
+                    .map(|need| Ability::named(need).unwrap());
+                let needs: Vec<Ability> = needs.collect();
+                let run = move || -> Running {
+                    let text = text.clone();
+                    Box::pin(async move {
+                        let played = play_on(stage::Stage::<C>::begin().await, &text).await;
+                        played.unwrap_or_else(|complaint| panic!("{complaint}"));
+                    })
+                };
+                scenario(&name, &needs, Box::new(run))
+            }),
+    );
+    all
 }

@@ -47,7 +47,7 @@ mod text;
 mod update;
 
 use self::calls::Answer;
-pub use self::fault::{time, word};
+pub use self::fault::{fault as cloud_fault, time, word};
 use self::stage::Stage;
 pub use self::text::Scenario;
 use self::text::read;

@@ -1,29 +1,19 @@
-//! The client against the embedded API server, in one process and under a stopped clock.
+//! The client against servers made up for a test, and over real sockets; what an API server in memory can show is in `tests/scenarios`.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-mod accounts;
-mod bounds;
 mod credentials;
-mod events;
-mod lease;
-mod missing;
 mod sockets;
 mod unreadable;
 mod watches;
-mod writes;
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{Node, Service, ServiceKey};
-use bowline_kube_api::{Effect, Fault, KubeApi};
-use bowline_kube_io::{
-    Body, Cache, CacheKey, Change, Gate, GateClosed, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock,
-    watch_nodes, watch_services,
-};
+use bowline_cloud_provider::{Node, Service};
+use bowline_kube_api::KubeApi;
+use bowline_kube_io::{Body, Cache, CacheKey, Kube, KubeOptions, TokioClock, watch_nodes, watch_services};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::{Request, Response, Uri};
@@ -63,61 +53,29 @@ fn service(name: &str) -> Value {
     })
 }
 
-/// Creates Nodes called `n000`, `n001` and so on.
-fn add_nodes(api: &KubeApi, number: usize) {
-    for number in 0..number {
-        api.apply_json(node(&format!("n{number:03}"))).unwrap();
-    }
-}
-
-/// What this request meets from now on.
-fn fault(effect: Effect, verb: &str, resource: &str) -> Fault {
-    Fault::new(effect).verb(verb).resource(resource)
-}
-
 async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-/// A cache with its watch, and what its listeners were told.
+/// A cache with its watch.
 struct Watched<T: CacheKey> {
     cache: Arc<Cache<T>>,
-    seen: Arc<Mutex<Vec<String>>>,
     watch: JoinHandle<()>,
 }
 
 impl Watched<Node> {
     fn nodes(kube: Kube) -> Self {
-        let cache = Arc::new(NodeCache::new());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
-        cache.subscribe(Arc::new(move |change| {
-            let text = match change {
-                Change::Added(node) => format!("+{}", node.name),
-                Change::Updated { new, .. } => format!("~{}", new.name),
-                Change::Deleted(node) => format!("-{}", node.name),
-            };
-            log.lock().unwrap().push(text);
-        }));
+        let cache = Arc::new(Cache::new());
         let watch = tokio::spawn(watch_nodes(kube, Arc::clone(&cache)));
-        Self { cache, seen, watch }
-    }
-
-    fn seen(&self) -> String {
-        self.seen.lock().unwrap().join(" ")
+        Self { cache, watch }
     }
 }
 
 impl Watched<Service> {
     fn services(kube: Kube) -> Self {
-        let cache = Arc::new(ServiceCache::new());
+        let cache = Arc::new(Cache::new());
         let watch = tokio::spawn(watch_services(kube, Arc::clone(&cache)));
-        let seen = Arc::default();
-        Self { cache, seen, watch }
-    }
-
-    fn knows(&self, name: &str) -> bool {
-        self.cache.get(&ServiceKey::new("default", name)).is_some()
+        Self { cache, watch }
     }
 }
 
@@ -168,26 +126,4 @@ async fn eventually(mut works: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(Duration::from_secs(30), tries)
         .await
         .unwrap_or_else(|_| panic!("it never works"));
-}
-
-/// A gate that a test opens and closes.
-struct Switch(AtomicBool);
-
-impl Switch {
-    fn open() -> Arc<Self> {
-        Arc::new(Self(AtomicBool::new(true)))
-    }
-
-    fn close(&self) {
-        self.0.store(false, Ordering::SeqCst);
-    }
-}
-
-impl Gate for Switch {
-    fn check(&self) -> Result<(), GateClosed> {
-        match self.0.load(Ordering::SeqCst) {
-            true => Ok(()),
-            false => Err(GateClosed::new("closed")),
-        }
-    }
 }

@@ -1,11 +1,12 @@
 //! Objects that this program does not understand, from a server made up for it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_kube_io::{Cache, CacheKey, Kube, KubeError, NodeCache, NodePatch, watch_nodes, watch_services};
+use bowline_kube_io::{
+    Body, Cache, CacheKey, Kube, KubeOptions, NodeCache, NodePatch, watch_nodes, watch_services,
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -19,14 +20,8 @@ struct Server(Arc<Told>);
 struct Told {
     /// What lists show, each with the name that it really has.
     items: Mutex<Vec<(String, Value)>>,
-    /// What answers to questions by name show, if it is something else.
-    answers: Mutex<Option<Vec<(String, Value)>>>,
     /// What the next watch shows before it falls silent; without any, it says that it has expired.
     events: Mutex<Vec<Value>>,
-    /// How many lists of everything were asked for.
-    lists: AtomicUsize,
-    /// How many objects were asked for by their names.
-    questions: AtomicUsize,
 }
 
 impl Server {
@@ -42,14 +37,6 @@ impl Server {
 
     fn then(&self, events: &[Value]) {
         *self.0.events.lock().unwrap() = events.to_vec();
-    }
-
-    fn lists(&self) -> usize {
-        self.0.lists.load(Ordering::SeqCst)
-    }
-
-    fn questions(&self) -> usize {
-        self.0.questions.load(Ordering::SeqCst)
     }
 
     fn client(&self) -> Kube {
@@ -86,11 +73,7 @@ impl Told {
         }
         let mut items = self.items.lock().unwrap().clone();
         if let Some((_, name)) = query.split_once("metadata.name%3D") {
-            items = self.answers.lock().unwrap().clone().unwrap_or(items);
             items.retain(|(is, _)| is == name);
-            self.questions.fetch_add(1, Ordering::SeqCst);
-        } else if !query.contains("Exact") {
-            self.lists.fetch_add(1, Ordering::SeqCst);
         }
         let items: Vec<Value> = items.into_iter().map(|(_, item)| item).collect();
         let kind = match uri.path().ends_with("/services") {
@@ -104,133 +87,14 @@ impl Told {
     }
 }
 
-fn node(name: &str, version: &str, taint: Value) -> Value {
-    json!({
-        "metadata": {"name": name, "uid": name, "resourceVersion": version},
-        "spec": {"taints": [taint]}
-    })
-}
-
 /// A Node that is read.
 fn good(name: &str, version: &str) -> Value {
-    node(name, version, json!({"key": "k", "effect": "NoSchedule"}))
-}
-
-/// A Node that is not.
-fn bad(name: &str, version: &str) -> Value {
-    node(name, version, json!("spam"))
+    json!({"metadata": {"name": name, "uid": name, "resourceVersion": version}, "spec": {}})
 }
 
 fn version(cache: &NodeCache, name: &str) -> Option<String> {
     let node = cache.get(&NodeName::new(name))?;
     Some(node.resource_version.to_string())
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_node_that_cannot_be_understood_is_not_gone() {
-    let server = Server::showing(&[good("a", "1"), good("b", "1")]);
-    let watched = server.watched();
-    let cache = &watched.cache;
-    cache.synced().await;
-    server.show(&[good("a", "2"), bad("b", "2")]);
-    until("the second list", || version(cache, "a").as_deref() == Some("2")).await;
-    assert_eq!(version(cache, "b").as_deref(), Some("1"));
-    // It fills the cache of a new leader too.
-    cache.renew();
-    cache.synced().await;
-    assert_eq!(version(cache, "b").as_deref(), Some("1"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_cannot_be_understood_is_told_and_fills_the_cache_of_a_new_process_and_of_a_new_leader() {
-    let server = Server::showing(&[good("a", "1"), bad("b", "1")]);
-    let watched = server.watched();
-    let cache = &watched.cache;
-    let begun = Instant::now();
-    for _ in 0..2 {
-        cache.synced().await;
-        assert_eq!((cache.len(), cache.refusal()), (2, None));
-        let told = cache.unreadable();
-        let told = told.borrow()[&NodeName::new("b")].clone();
-        assert_eq!(&*told.object.uid, "b");
-        assert!(told.why.contains("invalid type: string"), "{}", told.why);
-        cache.renew();
-    }
-    assert!(begun.elapsed() < Duration::from_secs(1));
-    server.show(&[good("a", "1"), good("b", "2")]);
-    cache.renew();
-    cache.synced().await;
-    assert!(cache.unreadable().borrow().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_does_not_tell_its_name_is_counted_and_takes_nobody_away() {
-    for nameless in [
-        json!({}),
-        json!(null),
-        good("", "2"),
-        json!({"metadata": {"name": null, "uid": "b"}, "spec": {}}),
-    ] {
-        let server = Server::showing(&[good("a", "1"), good("b", "1")]);
-        let watched = server.watched();
-        let cache = &watched.cache;
-        cache.synced().await;
-        let before = server.lists();
-        let shown = [("a", good("a", "2")), ("b", nameless.clone())];
-        *server.0.items.lock().unwrap() = shown.map(|(name, item)| (name.to_owned(), item)).to_vec();
-        cache.renew();
-        cache.synced().await;
-        assert_eq!(version(cache, "a").as_deref(), Some("2"), "{nameless}");
-        pass(300).await;
-        assert_eq!((cache.len(), cache.nameless()), (2, 1), "{nameless}");
-        assert!(server.lists() > before);
-        let listed = server.client().list_nodes().await.unwrap();
-        assert_eq!(listed.len(), 1, "{nameless}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_odd_object_of_a_watch_is_asked_for_by_its_name_and_nothing_is_listed() {
-    for (case, event) in [
-        ("known", bad("a", "2")),
-        ("never seen", bad("b", "2")),
-        ("lost its spec", json!({"metadata": good("a", "2")["metadata"]})),
-    ] {
-        let server = Server::showing(&[good("a", "1")]);
-        server.then(&[event]);
-        *server.0.answers.lock().unwrap() = Some(named(&[good("a", "3"), good("b", "3")]));
-        let watched = server.watched();
-        let cache = &watched.cache;
-        cache.synced().await;
-        let name = if case == "never seen" { "b" } else { "a" };
-        until(case, || version(cache, name).as_deref() == Some("3")).await;
-        assert!(cache.unreadable().borrow().is_empty(), "{case}");
-        assert_eq!((server.lists(), server.questions()), (1, 1), "{case}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_an_answer_shows_as_oddly_as_the_watch_is_not_asked_for_again() {
-    let server = Server::showing(&[good("a", "1"), bad("b", "2")]);
-    server.then(&[
-        bad("b", "2"),
-        bad("b", "3"),
-        bad("b", "4"),
-        bad("c", "5"),
-        bad("c", "6"),
-        good("a", "7"),
-    ]);
-    let watched = server.watched();
-    let cache = &watched.cache;
-    cache.synced().await;
-    until("all is seen", || version(cache, "a").as_deref() == Some("7")).await;
-    pass(20).await;
-    let asked = server.questions();
-    assert!(
-        (1..=2).contains(&asked),
-        "{asked}: about c alone, that nobody has"
-    );
-    assert_eq!(server.lists(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -310,18 +174,31 @@ async fn an_answer_that_is_not_the_object_asked_for_is_an_error() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_list_for_a_proof_has_no_gaps() {
-    for (odd, why) in [
-        (bad("b", "1"), "Node b: "),
-        (json!({}), "one of the Nodes has no name"),
-    ] {
-        let kube = Server::showing(&[good("a", "1"), odd]).client();
-        assert!(kube.list_nodes().await.is_ok());
-        let KubeError::Decode(error) = kube.list_whole_nodes().await.unwrap_err() else {
-            panic!("another error")
-        };
-        assert!(error.contains(why), "{error}");
+#[tokio::test]
+async fn a_write_to_a_node_asks_for_its_metadata_and_takes_the_whole_node_too() {
+    let whole = json!({
+        "kind": "Node", "apiVersion": "v1", "spec": {},
+        "metadata": {"name": "a", "uid": "uid-1", "resourceVersion": "8"},
+    });
+    let mut partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"});
+    partial["metadata"] = whole["metadata"].clone();
+    for answer in [whole, partial] {
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let accept = request.headers()["accept"].to_str().unwrap_or_default();
+            assert!(accept.contains("as=PartialObjectMetadata;"), "{accept}");
+            assert!(
+                accept.ends_with(",application/json;drop=metadata.managedFields"),
+                "{accept}"
+            );
+            let body = Body::from(answer.to_string().into_bytes());
+            std::future::ready(Ok::<_, std::convert::Infallible>(http::Response::new(body)))
+        });
+        let kube = Kube::with_service(service, KubeOptions::new("test/1"));
+        let written = kube
+            .patch_node(&Node::named("a"), &NodePatch::default())
+            .await
+            .unwrap();
+        assert_eq!((&*written.uid, &*written.resource_version), ("uid-1", "8"));
     }
 }
 

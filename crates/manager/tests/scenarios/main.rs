@@ -225,12 +225,6 @@ impl ScenarioCloud for Cluster {
             "permit-all" => self.api.access().allow_everything(),
             "api" => self.api.faults().inject(kube::fault(words.rest, webhook)?),
             "api-recovers" => self.api.faults().clear(),
-            // A watch that shows one line.
-            "api-line" => {
-                let line = format!("{rest}\n").leak();
-                let fault = kube::fault(&format!("{name} line"), |_| Some(Effect::Text(200, line)))?;
-                self.api.faults().inject(fault);
-            }
             "watches-close" => self.api.close_watches(),
             "silence-watches" => self.api.silence_watches(),
             "count-anew" => {

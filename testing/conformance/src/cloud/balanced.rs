@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 
 use super::under_test::{CloudUnderTest, Wish, without_ids};
-use super::world::{AUTOSCALER, SECOND, Start, World, service};
+use super::world::{SECOND, Start, World, service};
 
 async fn followed<C: CloudUnderTest>(world: &World<C>) {
     world
@@ -15,68 +15,6 @@ async fn followed<C: CloudUnderTest>(world: &World<C>) {
         .await;
     world.rest().await;
     world.assert_served();
-}
-
-pub(super) async fn a_node_comes_and_goes_and_nothing_else_changes<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(3).await;
-    let before = world.sim.state();
-    world.add_node("n4");
-    followed(&world).await;
-    assert_eq!(
-        world.reasons("web"),
-        [
-            "EnsuringLoadBalancer",
-            "EnsuredLoadBalancer",
-            "UpdatedLoadBalancer"
-        ]
-    );
-    assert!(world.api.delete("Node", "", "n4"));
-    followed(&world).await;
-    assert_eq!(world.sim.state(), before);
-}
-
-pub(super) async fn what_comes_and_goes_with_a_node_s_health_changes_no_balancer<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(3).await;
-    let begun = world.since();
-    world.set_ready("n2", "False");
-    world.edit_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
-    world.pass(SECOND * 30).await;
-    assert_eq!(world.writes(begun), Vec::<String>::new());
-    // What the autoscaler is about to remove is taken out at once.
-    world.edit_node("n3", |node| {
-        node["spec"]["taints"] = json!([{ "key": AUTOSCALER, "effect": "NoSchedule" }]);
-    });
-    followed(&world).await;
-}
-
-pub(super) async fn a_node_that_is_not_ready_is_left_out_until_it_is<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(3).await;
-    for status in ["False", "True", "Unknown", "True"] {
-        world.set_ready("n2", status);
-        followed(&world).await;
-    }
-    // One that is drained serves until it is gone.
-    let begun = world.since();
-    world.edit_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
-    world.pass(SECOND * 30).await;
-    world.annotate_idly("web");
-    world.pass(SECOND * 30).await;
-    assert_eq!(world.writes(begun), Vec::<String>::new());
-    followed(&world).await;
-}
-
-pub(super) async fn the_last_node_goes_and_people_are_told<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(1).await;
-    assert!(world.api.delete("Node", "", "n1"));
-    world
-        .until("the event", |w| {
-            w.reasons("web").contains(&"UnAvailableLoadBalancer".to_owned())
-        })
-        .await;
-    world.rest().await;
-    world.assert_served();
-    world.add_node("n2");
-    followed(&world).await;
 }
 
 pub(super) async fn nodes_that_come_together_are_few_updates<C: CloudUnderTest>() {
@@ -101,21 +39,6 @@ pub(super) async fn nodes_that_come_together_are_few_updates<C: CloudUnderTest>(
         of_many <= 2 * of_one,
         "{of_many} reads for 20 nodes, {of_one} for one"
     );
-}
-
-pub(super) async fn a_node_whose_instance_is_gone_leaves_the_balancers<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(4).await;
-    world.break_instance("n2");
-    world.until("the node is gone", |w| w.node("n2").is_none()).await;
-    followed(&world).await;
-}
-
-pub(super) async fn new_addresses_of_an_instance_reach_the_balancers<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(2).await;
-    world.pass(SECOND * 310).await;
-    world.sim.renumber("n1");
-    world.until("its Node has them", |w| w.unlike().is_empty()).await;
-    followed(&world).await;
 }
 
 /// Each call like this one fails, whatever it is about.

@@ -236,6 +236,29 @@ pub enum Ability {
 }
 
 impl Ability {
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [
+            Self::LoadBalancers,
+            Self::ServiceParts,
+            Self::BalancedNodes,
+            Self::UnreadyNodes,
+            Self::ReadyNodesOnly,
+            Self::EmptyBalancers,
+            Self::Repair,
+            Self::ChosenAddresses,
+            Self::ReturnedAddresses,
+            Self::PowerState,
+            Self::NewAddresses,
+            Self::OtherProjects,
+            Self::Routes,
+            Self::RoutesByAddress,
+            Self::Manual,
+        ];
+        all.into_iter().find(|it| format!("{it:?}") == name)
+    }
+
     /// What is missing without it, as the list of tests says it.
     #[must_use]
     pub fn missing(self) -> &'static str {

@@ -8,7 +8,11 @@ use bowline_cloud_kit::faults::{Action, Canned, FaultBuilder};
 use super::Complaint;
 
 /// What `fault` asks for. `refusal` is how the API tells one.
-pub(super) fn fault(text: &str, refusal: fn(u16, &str) -> String) -> Result<Fault, Complaint> {
+///
+/// # Errors
+///
+/// If it is none.
+pub fn fault(text: &str, refusal: fn(u16, &str) -> String) -> Result<Fault, Complaint> {
     let (watched, mut rest) = word(text);
     let mut watch = match watched {
         "write" => Fault::write(),

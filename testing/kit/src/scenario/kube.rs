@@ -57,8 +57,13 @@ fn effect(how: &str, webhook: impl Fn(&str) -> Option<Effect>) -> Result<Effect,
             Effect::Answer(Status::too_many_requests(seconds))
         }
         "unavailable" => Effect::Answer(Status::unavailable(rest)),
-        "busy-unavailable" => Effect::Answer(Status::unavailable("busy").retry_after(1)),
+        "busy-unavailable" => {
+            let seconds = rest.parse().unwrap_or(1);
+            Effect::Answer(Status::unavailable("busy").retry_after(seconds))
+        }
         "text" => Effect::Text(code()?, text.to_owned().leak()),
+        // A watch that shows one line.
+        "line" => Effect::Text(200, format!("{}\n", rest.replace("\\n", "\n")).leak()),
         "silence" => Effect::Silence,
         "drop-before" => Effect::DropBefore,
         "drop-after" => Effect::DropAfter,

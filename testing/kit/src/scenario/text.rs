@@ -17,6 +17,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// What follows this verb where it is first said; empty if it is not.
+    #[must_use]
+    pub fn told(&self, verb: &str) -> &str {
+        let step = self.steps.iter().find(|step| step.verb() == verb);
+        step.map_or("", Step::rest)
+    }
+
     /// The scenario with a number for `{stop}`, if that stands in it.
     pub(super) fn stopped_at(&self, stop: usize) -> Option<Self> {
         let values = [("stop".to_owned(), stop.to_string())];

@@ -27,9 +27,9 @@ pub(crate) type Facts = BTreeMap<String, String>;
 pub(crate) type Told = Vec<(String, Facts)>;
 
 /// What answers say.
-pub(crate) fn told(answers: &[(&'static str, Answer)], own_words: &[&str]) -> Told {
+pub(crate) fn told(answers: &[(String, Answer)], own_words: &[&str]) -> Told {
     let told = answers.iter();
-    told.map(|(step, answer)| ((*step).to_owned(), facts(answer, own_words)))
+    told.map(|(step, answer)| (step.clone(), facts(answer, own_words)))
         .collect()
 }
 
@@ -213,10 +213,13 @@ fn a_missing_field_another_word_and_another_status_are_differences() {
         body,
     };
     let real = [(
-        "s",
+        "s".to_owned(),
         answer(201, serde_json::json!({ "a": [{ "b": "x" }], "c": 1 })),
     )];
-    let simulated = [("s", answer(200, serde_json::json!({ "a": [{ "b": "y" }] })))];
+    let simulated = [(
+        "s".to_owned(),
+        answer(200, serde_json::json!({ "a": [{ "b": "y" }] })),
+    )];
     let (real, simulated) = (told(&real, &[]), told(&simulated, &[]));
     let places: Vec<String> = differences(&real, &simulated)
         .into_iter()

@@ -5,18 +5,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use bowline_kit::scenario::{play_on, scenarios};
+
 use crate::compare::{Told, differences, told};
 use crate::ground::Ground;
-use crate::walk::Walk;
+use crate::walk::{Answers, Walk};
 
-mod balancers;
-mod identity;
 mod known;
-mod network;
-mod neutron;
-mod parts;
-mod refusals;
-mod servers;
 
 /// A change of the simulator ends when a walk waits for it.
 const PENDING: Duration = Duration::from_secs(3_600);
@@ -76,17 +71,19 @@ fn compare(name: &str, real: &Told, simulated: &Told) {
     );
 }
 
+async fn go(name: &str, ground: &Ground) -> Told {
+    let all = scenarios(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/walks"));
+    let walk = all
+        .into_iter()
+        .find(|(full, _)| full.starts_with(&format!("{name}::")));
+    let answers = Answers::default();
+    let played = play_on(Walk::on(ground, &answers), &walk.unwrap().1.unwrap()).await;
+    played.unwrap_or_else(|complaint| panic!("{complaint}"));
+    told(&answers.lock().unwrap(), &[ground.user()])
+}
+
 macro_rules! walks {
     ($($test:ident: $module:ident),* $(,)?) => {
-        async fn go(name: &str, ground: &Ground) -> Told {
-            let mut walk = Walk::on(ground);
-            match name {
-                $(stringify!($module) => $module::walk(&mut walk).await,)*
-                _ => unreachable!(),
-            }
-            told(&walk.answers(), &[ground.user()])
-        }
-
         mod simulator {$(
             #[tokio::test]
             async fn $test() {
