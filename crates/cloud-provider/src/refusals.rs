@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use bowline_plan::{Refusal, RefusedBy};
+use bowline_plan::Refusal;
 use jiff::Timestamp;
 
 use crate::asker::pause;
@@ -297,6 +297,8 @@ impl<S: PartialEq> Refusals<S> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use bowline_plan::RefusedBy;
 
     use super::*;
 

@@ -74,8 +74,7 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
     let is_beside = step.removes()
         && !(is_removal && step.closed().is_some())
         && own.failure.is_none()
-        && (failure.is_definite && is_trouble
-            || !is_removal && failure.error.can_wait());
+        && (failure.is_definite && is_trouble || !is_removal && failure.error.can_wait());
     let why = || refusal(observed, step, &failure.error);
     match failure.is_definite {
         _ if is_beside => Learned::Held(why()),
