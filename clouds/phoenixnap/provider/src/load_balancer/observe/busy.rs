@@ -65,7 +65,12 @@ impl Busy {
         let asked = Instant::now();
         let mut state = lock(&self.0);
         state.is_serial |= begun.is_some();
-        let before = state.work.as_ref().map(|work| work.since);
+        // Whoever waits asks at least as often; a refusal long ago was another one.
+        let before = state
+            .work
+            .as_ref()
+            .filter(|work| work.asked.elapsed() <= 2 * PATIENCE);
+        let before = before.map(|work| work.since);
         let since = before.or(begun).unwrap_or(asked);
         state.work.insert(Work { why, since, asked }).later()
     }
