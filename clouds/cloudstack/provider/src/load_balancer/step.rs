@@ -391,7 +391,8 @@ impl Step for CloudStep {
 
     fn lanes(&self) -> Vec<Lane> {
         let lane = match self {
-            // Each is preceded by a look, which takes as long as it takes: so the order is kept.
+            // Each is preceded by a look, which takes as long as it takes: so the order is kept. And the server puts no two jobs of one list
+            // behind each other: each sends the whole list to the router, as it was when the job began.
             Self::Open(Opening { at, .. }) | Self::Close(Closing { at, .. }) if at.is_acl() => {
                 format!("acl/{}", at.id.as_str())
             }

@@ -111,6 +111,8 @@ pub(crate) struct Remembered {
     pub(crate) is_busy: bool,
     /// The writes of which Octavia said so while each look showed the load balancer at rest.
     pub(crate) at_rest: AtRest<CloudStep>,
+    /// Since when the load balancer was pending at the first look that waited for it, in words.
+    pub(crate) pending_since: Option<String>,
     /// It was a pool of it that Octavia said so of: it may have failed, which the load balancer does not show.
     pub(crate) is_pool_locked: bool,
     /// The creation of the load balancer was not answered in time, so it may still show.

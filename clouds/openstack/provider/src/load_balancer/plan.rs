@@ -343,7 +343,6 @@ impl<'a> Existing<'a> {
         }
         let untagged = self.tagging(None, &wanted.tags.balancer);
         let untagged = untagged.and_then(|change| seen.memory.refusals.of_change(&change).cloned());
-        // What costs most comes first.
         let refusal = together([
             parts.and_then(PartsPlan::unmended),
             guards::held(wanted, self.features, seen),
@@ -529,19 +528,11 @@ impl<'a> Existing<'a> {
     }
 }
 
-/// The first of several refusals, with the words of the next one, and how many more there are.
+/// Several refusals, to be told as one: what costs most comes first.
 fn together(all: impl IntoIterator<Item = Option<Refusal>>) -> Option<Refusal> {
-    let mut all = all.into_iter().flatten();
-    let mut first = all.next()?;
-    if let Some(next) = all.next() {
-        first.reason = format!("{}; besides, {}", first.reason, next.reason);
-        first.is_limit |= next.is_limit;
-    }
-    match all.count() {
-        0 => {}
-        more => first.reason.push_str(&format!(" (and so for {more} more)")),
-    }
-    Some(first)
+    let all: Vec<Refusal> = all.into_iter().flatten().collect();
+    let is_limit = all.iter().any(|refusal| refusal.is_limit);
+    Refusal::all(&all).map(|refusal| refusal.of_limit(is_limit))
 }
 
 /// The load balancer that a Service has left, if a step takes its tag off that one, or deletes it: after that nothing tells that it was

@@ -97,8 +97,10 @@ impl OpenstackSim {
 
     /// Sets where a load balancer is in its life, and it stays there. What carries its traffic does not change by that.
     pub fn set_provisioning(&self, id: Id, status: Provisioning) {
+        let now = self.read().clock.rfc3339_seconds();
         self.edit_load_balancer(id, |it| {
             it.part.status = status;
+            it.part.meta.touch(&now);
             it.change = None;
         });
     }

@@ -1,6 +1,7 @@
 //! OpenStack with a whole manager: what work costs. What every cloud must do is in the conformance suite; load balancers,
 //! floating IPs, security groups and routes are tested beside the provider.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_conformance::cloud::{
@@ -9,6 +10,7 @@ use bowline_conformance::cloud::{
 use bowline_conformance::clouds::{KeptNodes, OpenStack};
 use bowline_controllers::route::RouteTiming;
 use bowline_manager::config::RouteSettings;
+use bowline_openstack_sim::Provisioning;
 use serde_json::json;
 
 type World = bowline_conformance::cloud::World<OpenStack>;
@@ -130,4 +132,41 @@ async fn a_node_whose_server_is_gone_goes_unless_the_variable_keeps_it() {
     world.pass(SECOND * 3_600).await;
     assert!(world.node("n1").is_some());
     assert!(!world.reasons("n1").contains(&"DeletingNode".to_owned()));
+}
+
+/// Somebody else changes it again and again: Octavia takes no other change then, and each look finds another one of theirs.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_others_keep_changing_does_not_change_the_condition_each_time() {
+    let world = World::with_nodes(2).await;
+    quick(&world);
+    world.ask(web(), Wish::Plain);
+    world.settled("web").await;
+    world.rest().await;
+    let id = world.sim.load_balancers()[0].part.id;
+    let begun = world.since();
+    world.change("web");
+    let mut told = BTreeSet::new();
+    for second in 0..900 {
+        // A change of four seconds, and at most one second until the next.
+        let status = match second % 5 {
+            0 => Provisioning::Active,
+            _ => Provisioning::PendingUpdate,
+        };
+        world.sim.set_provisioning(id, status);
+        world.pass(SECOND).await;
+        let service = world.service("web").unwrap_or_default();
+        let conditions = service["status"]["conditions"].as_array();
+        let conditions = conditions.into_iter().flatten();
+        told.extend(conditions.map(|it| format!("{}: {}", it["reason"], it["message"])));
+    }
+    let of_condition = |write: &&String| write.starts_with("patch services/status");
+    let writes = world.kube_writes(begun);
+    let count = writes.iter().filter(of_condition).count();
+    // That it waits, and then that it waited for too long.
+    assert_eq!(
+        (told.len(), count),
+        (2, 2),
+        "{told:#?}, {:#?}",
+        world.events("web")
+    );
 }

@@ -29,6 +29,8 @@ pub(crate) struct Known {
     pub(crate) released: Released,
     /// The addresses with rules that are not the Service's own, as is written on it.
     pub(crate) persons: BTreeSet<PublicIpId>,
+    /// How many syncs have failed since the Service settled last.
+    pub(crate) failures: u32,
     /// How many calls the reading took.
     pub(crate) calls: usize,
 }

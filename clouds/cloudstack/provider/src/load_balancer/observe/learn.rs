@@ -28,10 +28,8 @@ pub(crate) enum Learned {
     Seen(Fact),
     /// The API says no to what is asked for. The session remembers it.
     Refused(Refusal),
-    /// The same in this reconcile alone: as long as something else has the port, or something fails in the cloud.
+    /// Something else has the port, or something fails in the cloud. The session remembers it for a while.
     Held(Refusal),
-    /// Another rule has the port of a new one. The session remembers it for a while.
-    Taken(Refusal),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -54,9 +52,7 @@ impl Told for Learned {
             Self::Started(_) | Self::Gone => WriteOutcome::Taken,
             Self::Seen(Fact::Unready(_)) => WriteOutcome::PutOff,
             Self::Failed(failure) if failure.is_unheard => WriteOutcome::Unknown,
-            Self::Seen(_) | Self::Refused(_) | Self::Held(_) | Self::Taken(_) | Self::Failed(_) => {
-                WriteOutcome::NotTaken
-            }
+            Self::Seen(_) | Self::Refused(_) | Self::Held(_) | Self::Failed(_) => WriteOutcome::NotTaken,
         }
     }
 }
@@ -83,8 +79,9 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         }
         // The session remembers it. It is no failure, so nothing is taken back for it, and the address stays.
         Learned::Refused(_) => {}
-        Learned::Held(why) => observed.memory.refusals.hold(step.clone(), why),
-        Learned::Taken(why) => observed.memory.refusals.add_briefly(step.clone(), why),
+        // With other Nodes it is another list, and not to wait for this one.
+        Learned::Held(why) if step.changes_members() => observed.memory.refusals.hold(step.clone(), why),
+        Learned::Held(why) => observed.memory.refusals.add_briefly(step.clone(), why),
         Learned::Failed(failure) => failed(observed, step, failure),
     }
 }

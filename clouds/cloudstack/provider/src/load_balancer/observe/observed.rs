@@ -382,10 +382,7 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Abilities(abilities) => observed.abilities = Some(abilities),
         Fact::Instances(instances) => observed.instances = Some(instances),
         Fact::Network(id, network) => drop(observed.networks.insert(id, network)),
-        Fact::Address(id, address) => {
-            let address = address.filter(|_| !released.has(&id));
-            observed.addresses.insert(id, address);
-        }
+        Fact::Address(id, address) => drop(observed.addresses.insert(id, address)),
         // It may be a person's by now, or the Service asks for it again.
         Fact::LookedUp(ip, mut found) => {
             for address in found.iter_mut().filter(|it| released.is_late(&it.address.id)) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
 use bowline_cloudstack_client::{Class, Client, NetworkId, PublicIpId, PublicIpQuery, RuleId, WallClock};
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -57,6 +57,8 @@ pub(crate) struct Reads {
     underway: Kept<String, Vec<Pending>>,
     /// Until when something of a Service may go that was deleted without an answer, by its UID: until then what is listed may go yet.
     unanswered: Kept<String, Instant>,
+    /// How many syncs of a Service have failed since it settled last, by its UID.
+    failures: Kept<String, u32>,
     /// The addresses that this process released.
     releases: Releases,
     /// What the last reconcile of a Service wrote, by its UID: the next one may come before a list shows it.
@@ -90,6 +92,7 @@ impl Reads {
             broken: Kept::default(),
             underway: Kept::default(),
             unanswered: Kept::default(),
+            failures: Kept::default(),
             releases: Releases::default(),
             unlisted: Kept::default(),
             address_requests: AddressRequests::default(),
@@ -180,7 +183,9 @@ impl Reads {
 
     /// A reconcile came to its end, and all is as it is wanted.
     pub(crate) fn settled(&self, intent: &Intent) {
-        self.closed.with(&intent.identity().uid, |kept| *kept = None);
+        let uid = &intent.identity().uid;
+        self.closed.with(uid, |kept| *kept = None);
+        self.failures.with(uid, |kept| *kept = None);
     }
 
     async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
@@ -200,21 +205,43 @@ impl Reads {
         Ok(rules)
     }
 
+    /// The addresses that a Service claims which is removed, and the rules of others on them: they are needed whatever rules there are. What
+    /// cannot be read is asked for again.
+    async fn claimed_by_removed(&self, intent: &Intent) -> Observed {
+        let identity = intent.identity();
+        let is_own = |id: &&PublicIpId| !self.releases.of(&identity.uid).has(id);
+        let ids = identity.claim.ids().filter(is_own);
+        let ids = ids.filter(|_| matches!(intent, Intent::Absent(_)));
+        let reads = ids.map(|id| async move {
+            let read = join(self.address(id), self.rules_of_others(identity, id)).await;
+            (id.clone(), read)
+        });
+        let mut observed = Observed::default();
+        for (id, (address, others)) in join_all(reads).await {
+            observed.addresses.extend(address.map(|it| (id.clone(), it)));
+            observed.rules_of_others.extend(others.map(|it| (id, it)));
+        }
+        observed
+    }
+
     /// The rules of the Service, with which every look begins, and what is known of it by then.
     async fn beginning(&self, intent: &Intent) -> Result<(Observed, Known), CloudError> {
         let identity = intent.identity();
         let now = self.now();
+        let rules = self.rules_of_service(identity);
+        let (rules, claimed) = join(rules, self.claimed_by_removed(intent)).await;
         let observed = Observed {
-            rules: self.rules_of_service(identity).await?,
+            rules: rules?,
             now: Some(now),
             looked: Some(Instant::now()),
-            ..Observed::default()
+            ..claimed
         };
         let mut known = Known {
             standing: self.address_requests.standing(identity, now),
             is_removal: matches!(intent, Intent::Absent(_)),
             released: self.releases.of(&identity.uid),
             persons: identity.not_own(&observed.rules),
+            failures: self.failures.with(&identity.uid, |kept| kept.unwrap_or_default()),
             calls: 1,
             ..Known::default()
         };
@@ -347,6 +374,8 @@ impl Reads {
                 let closed = &seen.memory.own.closed;
                 let closed = (!closed.is_empty()).then(|| (wanted.asked, closed.clone()));
                 self.closed.with(&wanted.identity.uid, |kept| *kept = closed);
+                self.failures
+                    .with(&wanted.identity.uid, |kept| *kept.get_or_insert_default() += 1);
             }
             return Err(failure.error.clone());
         }
@@ -461,7 +490,7 @@ impl Reads {
                 Fact::Instances(saying("error retrieving list of hosts", instances).await?)
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
-            Need::Address(id) => Fact::Address(id.clone(), self.address(id).await?),
+            Need::Address(id) => Fact::Address(id.clone(), self.address_of(identity, id).await?),
             Need::LookedUp(ip) => {
                 let query = PublicIpQuery::Address(ip.clone());
                 Fact::LookedUp(ip.clone(), self.addresses(&query).await?)
@@ -501,6 +530,14 @@ impl Reads {
                 Fact::Policies(rule.clone(), policies)
             }
         })
+    }
+
+    /// An address as it is a Service's. One that it gave back is not, whatever is listed under the ID.
+    async fn address_of(&self, identity: &Identity, id: &PublicIpId) -> Result<Option<Address>, CloudError> {
+        match self.releases.of(&identity.uid).has(id) {
+            true => Ok(None),
+            false => self.address(id).await,
+        }
     }
 
     async fn address(&self, id: &PublicIpId) -> Result<Option<Address>, CloudError> {

@@ -67,7 +67,7 @@ pub(crate) async fn refused(
     }
     let mut told = verdict(identity, observed, step, error);
     if let CloudStep::CreateRule(new) = step
-        && let Learned::Refused(why) | Learned::Held(why) | Learned::Taken(why) = &mut told
+        && let Learned::Refused(why) | Learned::Held(why) = &mut told
         && let Some(whose) = who_has_the_port(identity, new, &there)
     {
         why.reason.push_str(&whose);

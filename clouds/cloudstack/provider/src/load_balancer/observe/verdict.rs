@@ -22,6 +22,9 @@ use crate::load_balancer::observe::observed::{Seen, was_refused};
 use crate::load_balancer::observe::remedies::{is_second, refusal};
 use crate::load_balancer::step::{CloudStep, RuleChange};
 
+/// How often a first build is taken back. After that the address is kept: it would come and go for ever.
+const TAKEN_BACK: u32 = 3;
+
 /// What the API's answer to a step is, or the outcome of its job.
 pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, error: &ApiError) -> Learned {
     let failure = failure(step, error);
@@ -39,7 +42,9 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
             let is_second = is_conflict && is_second(observed, new);
             // Not one that comes back: while it is away, no other port loses its rule. Nor in a first build.
             let comes_back = identity.replaced.iter().any(|before| before.at() == new.at());
-            let is_alone = !comes_back && observed.memory.own.made.address.is_none();
+            let own = &observed.memory.own;
+            let is_first_build = own.made.address.is_some() && own.known.failures < TAKEN_BACK;
+            let is_alone = !comes_back && !is_first_build;
             (
                 takes_a_place || is_second || failure.error.is_definite(),
                 is_conflict || (is_trouble && is_alone),
@@ -63,23 +68,20 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
         }
         CloudStep::ChangeRule(..) | CloudStep::Close(_) => (failure.error.is_definite(), false),
     };
-    // What a removal, or what takes something back, cannot do is counted.
+    // What a removal, or what takes something back, cannot close is counted.
     let own = &observed.memory.own;
-    let is_beside = step.removes() && !own.known.is_removal && own.failure.is_none();
-    if is_beside
+    let is_removal = own.known.is_removal;
+    let is_beside = step.removes()
+        && !(is_removal && step.closed().is_some())
+        && own.failure.is_none()
         && (failure.is_definite && is_trouble
-            || failure.error.may_have_happened() && !failure.error.is_unheard())
-    {
-        return Learned::Held(refusal(observed, step, &failure.error));
-    }
-    if failure.is_definite && is_refused {
-        Learned::Refused(refusal(observed, step, &failure.error))
-    } else if failure.is_definite && is_conflict && matches!(step, CloudStep::CreateRule(_)) {
-        Learned::Taken(refusal(observed, step, &failure.error))
-    } else if failure.is_definite && is_held {
-        Learned::Held(refusal(observed, step, &failure.error))
-    } else {
-        Learned::Failed(failure)
+            || !is_removal && failure.error.may_have_happened() && !failure.error.is_unheard());
+    let why = || refusal(observed, step, &failure.error);
+    match failure.is_definite {
+        _ if is_beside => Learned::Held(why()),
+        true if is_refused => Learned::Refused(why()),
+        true if is_held => Learned::Held(why()),
+        _ => Learned::Failed(failure),
     }
 }
 

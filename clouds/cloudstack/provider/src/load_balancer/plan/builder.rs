@@ -195,6 +195,15 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Reads beside the rest what will be needed next. That it cannot be read is told when it is needed.
+    pub(super) fn foresee<T>(&mut self, fact: Result<T, Unread>) {
+        if let Err(Unread(needs)) = fact {
+            let unreadable = &self.observed.unreadable;
+            self.needs
+                .extend(needs.into_iter().filter(|need| !unreadable.contains_key(need)));
+        }
+    }
+
     /// What is planned by a decision, apart from the rest. One that lacks what cannot be read takes nothing away.
     pub(super) fn apart<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> (T, Vec<CloudStep>) {
         let before = std::mem::take(&mut self.steps);

@@ -69,6 +69,12 @@ impl<'a> Removal<'a> {
     ) -> Result<(), Unread> {
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
+        if !rules.is_empty() {
+            plan.foresee(plan.observed.rules_of_others(&address.id));
+        }
+        for rule in rules.iter().filter(|rule| !rule.network.is_empty()) {
+            plan.foresee(plan.observed.network(&rule.network));
+        }
         let state = evidence::left(self.identity, plan.observed, &address.id, rules, self.absent)?;
         match &state {
             State::Held => {}
@@ -214,6 +220,9 @@ impl<'a> Removal<'a> {
         }
         if plan.has_given_up(at.id.as_str(), all, ingress) {
             return Ok(Shut::Done);
+        }
+        if at.is_acl() {
+            plan.foresee(plan.observed.neighbours(network));
         }
         let mut open = plan.observed.allowing(at, ingress)?;
         if at.is_acl() {

@@ -32,7 +32,7 @@ const PENDING_REMEDY: &str = "Octavia takes no other change until it has done wi
 pub(super) fn give_up_in_time(
     intent: &Intent,
     observed: &mut Observed,
-    memory: &Memory,
+    memory: &mut Memory,
     is_ours: impl Fn(&LoadBalancerId) -> bool,
 ) -> Result<(), CloudError> {
     let identity = intent.identity();
@@ -80,6 +80,13 @@ pub(super) fn give_up_in_time(
         false => steps,
     };
     let looks = looks(memory);
+    // Where others make one change after the other, each would be news.
+    let now = pending.map(since).unwrap_or_default();
+    let is_one = *memory.own.pending_since.get_or_insert_with(|| now.clone()) == now;
+    let since = |balancer| match is_changed_by_others && !is_one {
+        true => String::new(),
+        false => since(balancer),
+    };
     let text = match (pending, intent) {
         (Some(balancer), _) if evidence::is_going(balancer) => {
             if looks < DELETION_LOOKS {

@@ -49,10 +49,15 @@ pub(super) fn for_nodes(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
 /// time; and then in growing pauses.
 pub(super) fn wait_for(balancer: &LoadBalancer, seen: &View<'_>) -> Next {
     let own = &seen.memory.own;
-    let status = &balancer.provisioning_status;
+    // Octavia took no change of one that it showed at rest a moment before.
+    let status = match &balancer.provisioning_status {
+        ProvisioningStatus::Active => &ProvisioningStatus::PendingUpdate,
+        status => status,
+    };
     let label = format!("await-lb({} is {status})", balancer.id);
-    let since = since(balancer);
-    let reason = match since.strip_suffix("; ") {
+    let is_change = balancer.provisioning_status == ProvisioningStatus::PendingUpdate;
+    // Others may make one change after the other, and each would be news.
+    let reason = match since(balancer).strip_suffix("; ").filter(|_| !is_change) {
         Some(since) => format!("{label}, {since}"),
         None => label,
     };
@@ -60,7 +65,6 @@ pub(super) fn wait_for(balancer: &LoadBalancer, seen: &View<'_>) -> Next {
         let after = pause(looks(seen.memory));
         return Answer::Wait { after, reason };
     }
-    let is_change = balancer.provisioning_status == ProvisioningStatus::PendingUpdate;
     match own.change_pause {
         after if is_change && !after.is_zero() => Answer::Wait { after, reason },
         _ => Answer::LookAgain { reason },

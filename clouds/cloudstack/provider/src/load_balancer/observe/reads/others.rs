@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{Class, NetworkId, PortForwardingRule, PublicIpId, PublicIpQuery, RuleQuery};
-use futures::future::{try_join, try_join3};
+use futures::future::try_join3;
 
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::objects::{Firewall, FirewallRule, IngressPort, Neighbour, Rule};
@@ -34,13 +34,18 @@ impl Reads {
         id: &PublicIpId,
     ) -> Result<Option<Learned>, CloudError> {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
-        if let Some(then) = observed.known_address(id).filter(|_| !is_recent) {
-            let now = self.address(id).await?;
-            if now.as_ref().is_none_or(|now| !now.is_as(then)) {
-                return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
+        let then = observed.known_address(id).filter(|_| !is_recent);
+        let now = async {
+            match then {
+                Some(_) => self.address(id).await,
+                None => Ok(None),
             }
+        };
+        let others = self.rules_of_others(identity, id);
+        let (now, others, forwarded) = try_join3(now, others, self.forwarded(id)).await?;
+        if then.is_some_and(|then| now.as_ref().is_none_or(|now| !now.is_as(then))) {
+            return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
         }
-        let (others, forwarded) = try_join(self.rules_of_others(identity, id), self.forwarded(id)).await?;
         if !others.is_empty() {
             return Ok(Some(Learned::Seen(Fact::RulesOfOthers(id.clone(), others))));
         }
