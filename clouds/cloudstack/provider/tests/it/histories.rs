@@ -1,5 +1,7 @@
 //! Histories by chance, and plans that are kept.
 
+use std::time::Duration;
+
 use bowline_cloudstack_sim::JobFault;
 use bowline_cloudstack_sim::kit::{Fault, Seed};
 use serde_json::{Value, json};
@@ -73,6 +75,8 @@ async fn whatever_happens_the_cloud_ends_as_if_nothing_had() {
         }
         world.sim.faults().clear();
         world.sim.clear_job_faults();
+        // What failed is held back for five minutes at most.
+        tokio::time::advance(Duration::from_secs(300)).await;
         let mut run = world.run(WEB).await;
         for _ in 0..3 {
             if matches!(run.outcome, Outcome::Failed(_)) {

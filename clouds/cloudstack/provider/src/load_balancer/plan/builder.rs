@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Reads beside the rest what will be needed next. That it cannot be read is told when it is needed.
+    /// Reads beside the rest what will be needed next. Where it cannot be read, that counts when it is needed.
     pub(super) fn foresee<T>(&mut self, fact: Result<T, Unread>) {
         if let Err(Unread(needs)) = fact {
             let unreadable = &self.observed.unreadable;
