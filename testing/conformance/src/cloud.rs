@@ -29,7 +29,6 @@ mod doctors;
 mod fuse;
 mod hanging;
 mod late;
-mod leadership;
 mod lifecycle;
 mod manuals;
 mod nodes;
@@ -156,7 +155,6 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         outages () {
             a_stated_delay_is_kept,
-            an_api_server_that_is_away_for_a_while_loses_nothing,
         }
         crashes (LoadBalancers) {
             a_creation_survives_the_death_of_the_process_at_any_write_to_the_cloud,
@@ -173,18 +171,11 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_change_survives_the_failure_of_any_write,
         }
         takeover () {
-            a_restart_writes_nothing_and_says_nothing,
             an_idle_cluster_costs_the_same_whatever_its_size,
             the_same_seed_gives_the_same_history,
         }
         takeover (LoadBalancers) {
             a_copied_manifest_touches_nothing_of_a_service_whose_publication_is_refused,
-        }
-        leadership () {
-            a_follower_asks_the_cloud_for_nothing,
-            after_a_power_cut_the_follower_finishes_the_work,
-            a_leader_that_is_asked_to_stop_hands_over_in_the_middle,
-            a_leader_that_cannot_renew_writes_nothing_after_its_lease,
         }
         orphans (LoadBalancers) {
             a_removal_is_finished_by_the_next_run_wherever_it_ended,

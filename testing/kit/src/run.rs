@@ -109,12 +109,6 @@ impl Run {
         reasons.dedup();
         reasons
     }
-
-    /// Whether a note has this reason.
-    #[must_use]
-    pub fn has_note(&self, reason: &str) -> bool {
-        self.notes.iter().any(|note| note.reason == reason)
-    }
 }
 
 /// A label without what stands in brackets.

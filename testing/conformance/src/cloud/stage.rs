@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bowline_cloud_kit::FaultId;
 use bowline_controllers::route::RouteTiming;
-use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, cloud_fault, time, word};
+use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, cloud_fault, kube, time, word};
 use bowline_manager::config::RouteSettings;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::under_test::{CloudUnderTest, Denial, Instance, StrayRoute, Wish};
+use super::under_test::{Ability, CloudUnderTest, Denial, Instance, StrayRoute, Wish};
 use super::world::{Since, Start, World, service, tainted_node, web};
 
 pub(super) struct Stage<C> {
@@ -20,6 +20,8 @@ pub(super) struct Stage<C> {
     fault: Option<FaultId>,
     /// A Service that is about to be made, and one as it was.
     service: Value,
+    /// How the process ended that did last.
+    ended: String,
 }
 
 impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
@@ -33,6 +35,7 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
             world,
             fault: None,
             service: Value::Null,
+            ended: String::new(),
         }
     }
 
@@ -59,6 +62,26 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 _ => Start::default(),
             }),
             "kill" => world.kill().await,
+            "stop" => self.ended = format!("{:?}", world.stop().await.0),
+            "ends" => self.ended = format!("{:?}", world.ended().await),
+            "one-writer" => world.assert_one_writer(),
+            // A step for the clouds that can do that.
+            "where" if Ability::named(name).is_some_and(|it| world.can(it)) => {
+                let (verb, rest) = word(rest);
+                return Box::pin(self.act(&Words { verb, rest })).await;
+            }
+            "where" => {}
+            "first-write" => {
+                let since = self.since;
+                world
+                    .until("the first write", |w| !w.writes(since).is_empty())
+                    .await;
+            }
+            // The API server.
+            "api" => world.api.faults().inject(kube::fault(words.rest, |_| None)?),
+            "api-recovers" => world.api.faults().clear(),
+            "api-closes" => world.api.close_watches(),
+            "api-compacts" => world.api.compact(),
             "rest" => world.rest().await,
             // Services.
             "want" => {
@@ -247,6 +270,20 @@ impl<C: CloudUnderTest> Stage<C> {
                     .any(|it| it == "SyncLoadBalancerFailed");
                 json!(u8::from(is_refused) + u8::from(!world.addresses(name).is_empty()))
             }),
+            "running" => json!(world.holders()),
+            "ended" => json!(self.ended),
+            "lease" | "holder" => {
+                let lease = world
+                    .api
+                    .object("Lease", "kube-system", "cloud-controller-manager");
+                let spec = lease.unwrap_or_default()["spec"].clone();
+                match name {
+                    "lease" => spec,
+                    _ => spec["holderIdentity"].clone(),
+                }
+            }
+            "unlike_of" => self.of_each("Node", |name| json!(world.unlike_node(name))),
+            "said_count" => json!(world.all_events().len()),
             "events" => self.said(true),
             "reasons" => self.said(false),
             "unserved" => json!(world.unserved()),

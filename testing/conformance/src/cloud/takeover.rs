@@ -6,40 +6,6 @@ use serde_json::{Value, json};
 use super::under_test::{CloudUnderTest, Wish};
 use super::world::{SECOND, World, service, web};
 
-/// A world where all is done that the cloud can do.
-async fn settled<C: CloudUnderTest>() -> World<C> {
-    let mut world = World::<C>::new();
-    world.start();
-    for index in 1..=3 {
-        world.join(&format!("n{index}"));
-    }
-    if world.can(super::Ability::LoadBalancers) {
-        world
-            .until("nodes", |w| (1..=3).all(|i| w.is_initialized(&format!("n{i}"))))
-            .await;
-        world.ask(web(), Wish::Rich);
-        world.settled("web").await;
-    }
-    world.rest().await;
-    world
-}
-
-pub(super) async fn a_restart_writes_nothing_and_says_nothing<C: CloudUnderTest>() {
-    let mut world = settled::<C>().await;
-    let (begun, events, state) = (world.since(), world.all_events(), world.sim.state());
-    // A power cut, and an orderly one.
-    world.restart().await;
-    world.pass(SECOND * 700).await;
-    world.stop().await;
-    world.start();
-    world.pass(SECOND * 700).await;
-    assert!(world.counts(begun).0 > 0, "it never looked");
-    assert_eq!(world.writes(begun), Vec::<String>::new());
-    assert_eq!(world.object_writes(begun), Vec::<String>::new());
-    assert_eq!(world.all_events(), events);
-    assert_eq!(world.sim.state(), state);
-}
-
 pub(super) async fn an_idle_cluster_costs_the_same_whatever_its_size<C: CloudUnderTest>() {
     let cost = async |nodes: usize| {
         let mut world = World::<C>::new();

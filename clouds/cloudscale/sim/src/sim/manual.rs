@@ -154,11 +154,6 @@ impl CloudscaleSim {
         })
     }
 
-    /// Enables or disables a member.
-    pub fn set_member_enabled(&self, uuid: Uuid, enabled: bool) {
-        self.edit_member(uuid, |member| member.enabled = enabled);
-    }
-
     /// Adds a second member that equals another one but for its id.
     pub fn duplicate_member(&self, uuid: Uuid) -> Option<Uuid> {
         self.write(|state| {

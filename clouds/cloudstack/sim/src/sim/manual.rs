@@ -41,18 +41,6 @@ impl CloudstackSim {
         self.write(|state| state.insert_vm(spec))
     }
 
-    /// Adds virtual machines `<prefix>-1` and so on; answers their ids.
-    pub fn add_vms(&self, prefix: &str, count: u64) -> Vec<String> {
-        (1..=count)
-            .map(|number| self.add_vm(VmSpec::new(format!("{prefix}-{number}"))))
-            .collect()
-    }
-
-    /// Deletes a virtual machine as a person does who can still recover it.
-    pub fn destroy_vm(&self, id: &str) {
-        self.set_vm_state(id, VmState::Destroyed);
-    }
-
     /// Expunges a virtual machine; whether there was one. Rules lose it as a member.
     pub fn expunge_vm(&self, id: &str) -> bool {
         self.write(|state| state.remove_vm(id))
