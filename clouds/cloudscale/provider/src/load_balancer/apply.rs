@@ -412,7 +412,7 @@ impl Writer<'_> {
 
     /// Whether a pool may have been refused to go because something hangs on it, whatever the API says: all of that goes anyway, once.
     async fn is_in_use(&self, id: PoolId, error: &ApiError) -> bool {
-        let is_news = !self.seen.pools_in_use.contains(&id);
+        let is_news = !self.seen.memory.own.pools_in_use.contains(&id);
         match self.seen.pool(id) {
             Some(pool) if is_news && is_refusal(error) => self.is_at_rest(pool.pool.load_balancer.uuid).await,
             _ => false,

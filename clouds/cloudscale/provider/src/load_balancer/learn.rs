@@ -55,7 +55,7 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     if let Some((place, is_still_full)) = learned.is_still_full {
         seen.memory.own.still_full.learn(place, is_still_full);
     }
-    seen.pools_in_use.extend(learned.in_use);
+    seen.memory.own.pools_in_use.extend(learned.in_use);
     if learned.is_crowded
         && let Some(PartChange::Pool { new, .. }) = step.part()
     {

@@ -44,8 +44,6 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Option<Result<Arc<Vec<FloatingIp>>, String>>,
     /// Names of pools that the API did not want beside an old one of the same name.
     pub(crate) crowded_pools: Vec<String>,
-    /// Pools that the API did not delete with what hangs on them: that goes first, each part by a step of its own.
-    pub(crate) pools_in_use: Vec<PoolId>,
 }
 
 /// What a reconcile remembers.
@@ -72,6 +70,8 @@ pub(crate) struct Remembered {
     pub(crate) moved_ips: Vec<(String, u64)>,
     /// Pools whose monitor made way for another one that did not come yet, in this reconcile or an earlier one.
     pub(crate) without_monitor: Vec<PoolId>,
+    /// Pools that the API did not delete with what hangs on them: that goes first, each part by a step of its own.
+    pub(crate) pools_in_use: Vec<PoolId>,
     /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
     pub(crate) not_persisted: Vec<NotPersisted>,
 }

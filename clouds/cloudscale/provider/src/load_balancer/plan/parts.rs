@@ -136,7 +136,7 @@ impl<'a> Parts<'a> {
 
     /// What goes before a pool that the API does not delete as long as something hangs on it. Its listeners go with it.
     fn parts_first(&self, pool: &ObservedPool) -> Vec<CloudStep> {
-        if !self.served.seen.pools_in_use.contains(&pool.pool.uuid) {
+        if !self.served.seen.memory.own.pools_in_use.contains(&pool.pool.uuid) {
             return Vec::new();
         }
         let members = pool
