@@ -13,10 +13,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use futures::task::{ArcWake, AtomicWaker, waker};
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-
-/// Longer than it takes all who wait for a read to ask anew.
-const MOMENT: Duration = Duration::from_millis(10);
+use tokio::time::{Instant, sleep_until};
 
 /// Joins questions for the same thing, such as the list of all servers, into few reads.
 ///
@@ -24,8 +21,6 @@ const MOMENT: Duration = Duration::from_millis(10);
 ///   ([`listing`](Self::listing)). Questions asked in the same turn of the runtime share it.
 /// - The next read starts no sooner than an interval after the last one *started*, and not before that one has ended. It
 ///   answers everyone who asked in between. So however slow a cloud is, it gets one such read at a time.
-/// - A read that takes more than twice as long as the last one took, and 5.5 s at least, hangs. Then the next one starts
-///   beside it, and answers whoever still waits for it too.
 /// - A read never answers a question that was asked after it began: nobody gets to see a state older than their
 ///   question.
 ///
@@ -60,8 +55,6 @@ type Interval = Box<dyn Fn() -> Duration + Send + Sync>;
 
 struct State<T> {
     last_start: Option<Instant>,
-    /// How long the last read took that ended.
-    took: Duration,
     /// The read that new questions join, if someone waits for it: one that has not begun yet, or, of a single read, also
     /// one that is under way. Weak, because the read itself holds this state.
     next: Option<WeakShared<Answer<T>>>,
@@ -140,7 +133,6 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
                 turn: Semaphore::new(1),
                 state: Mutex::new(State {
                     last_start: None,
-                    took: Duration::ZERO,
                     next: None,
                 }),
             }),
@@ -150,23 +142,11 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
     /// Asks. The answer comes from a read that begins no earlier than this call, or, of a [`single`](Self::single) read,
     /// ends no earlier.
     pub async fn ask(&self) -> T {
-        patience::with_others(self.answered()).await
+        patience::with_others(self.join()).await
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
-    async fn answered(&self) -> T {
-        let again = async {
-            sleep(self.shared.longest()).await;
-            self.join().await
-        };
-        tokio::select! {
-            biased;
-            answer = self.join() => answer,
-            answer = again => answer,
-        }
-    }
-
     fn join(&self) -> Shared<Answer<T>> {
         let mut state = self.shared.lock();
         if let Some(next) = state.next.as_ref().and_then(WeakShared::upgrade) {
@@ -189,38 +169,21 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
         if let Some(start) = gathered.max(last_start.map(|last| last + (self.interval)())) {
             sleep_until(start).await;
         }
-        // The read before this one ends, hangs, or is dropped. The semaphore is never closed.
-        let turn = self.turn.acquire().await;
-        let begun = Instant::now();
+        // The read before this one ends, or is dropped. The semaphore is never closed.
+        let _turn = self.turn.acquire().await;
         {
             let mut state = self.lock();
-            state.last_start = Some(begun);
+            state.last_start = Some(Instant::now());
             if !self.is_single {
                 state.next = None;
             }
         }
-        let mut read = pin!(patience::for_many((self.read)()));
-        // Whoever waits for it asks anew before the next one begins.
-        let answer = match timeout(self.longest() + MOMENT, &mut read).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                drop(turn);
-                read.await
-            }
-        };
-        let mut state = self.lock();
-        state.took = begun.elapsed();
+        let answer = patience::for_many((self.read)()).await;
         if self.is_single {
             // Still this read: another one takes its place only if it is dropped.
-            state.next = None;
+            self.lock().next = None;
         }
-        drop(state);
         answer
-    }
-
-    /// How long a read may take before it hangs.
-    fn longest(&self) -> Duration {
-        patience::shortest(0).max(2 * self.lock().took)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
