@@ -222,8 +222,7 @@ const LONGEST: usize = 8_192;
 
 /// A text that cannot be taken for one with other parts: that of a cloud may hold anything, even such a message.
 fn part(text: &str) -> String {
-    let text = shortened(text.trim_end_matches('.').to_owned(), LONGEST);
-    let mut text = text.trim_end_matches('.').to_owned();
+    let mut text = shortened(text.trim_end_matches('.').to_owned(), LONGEST);
     for between in AGAIN.iter().map(|(_, text)| *text).chain([DO, LATE]) {
         // What is left around what was taken out may be one again.
         while text.contains(between) {
