@@ -284,7 +284,10 @@ fn hold_back<R: Reconciler>(
             continue;
         };
         let view = StepView::of(cloud);
-        if let Some(why) = refusals.first(|known| reconciler.is_same_request(known, cloud)) {
+        let refused = refusals.first(|known| reconciler.is_same_request(known, cloud));
+        if let Some(why) =
+            refused.or_else(|| seen.memory.stuck(cloud).filter(|_| seen.memory.defers_removals))
+        {
             closed.extend(view.lanes);
             told.push(why);
         } else if let Some(after) = held_back_for(reconciler, &seen.memory, cloud) {
@@ -334,7 +337,8 @@ fn hold_back_and_go_on<R: Reconciler>(
     without.unwrap_or(answer)
 }
 
-/// What comes next. Removals that had no answer come last: each may take as long as one is waited for, and nothing leans on them.
+/// What comes next. Where a removal had no answer, all of them come last: each may take as long as one is waited for, and nothing leans on
+/// them.
 fn plan<R: Reconciler>(
     reconciler: &R,
     intent: &R::Intent,
@@ -346,8 +350,12 @@ fn plan<R: Reconciler>(
         plan
     };
     let refusals = seen.memory.refusals.clone();
-    if seen.memory.refusals.hold_tried_again(is_silent_removal) {
+    seen.memory.refusals.hold_tried_again(is_silent_removal);
+    let is_silent = |(step, why): (&R::Step, &Refusal)| is_silent_removal(step, why);
+    if seen.memory.refusals.iter().any(is_silent) {
+        seen.memory.defers_removals = true;
         let first = of_now(seen);
+        seen.memory.defers_removals = false;
         seen.memory.refusals = refusals;
         if matches!(first.answer, Answer::Apply(_)) {
             return first;

@@ -51,6 +51,8 @@ pub struct Memory<T = (), S = ()> {
     made_up: u32,
     /// How many writes got no answer and hold up nothing.
     unheard: usize,
+    /// Whether removals come last, because one had no answer a while ago.
+    pub(crate) defers_removals: bool,
     /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
     pub refusals: Refusals<S>,
     /// Creations that were sent in earlier reconciles, as they were when this one began.
@@ -70,6 +72,7 @@ impl<T: Default, S> Default for Memory<T, S> {
             asked: Duration::ZERO,
             made_up: 0,
             unheard: 0,
+            defers_removals: false,
             refusals: Refusals::default(),
             sent: Vec::new(),
             inherited: Duration::ZERO,
@@ -174,11 +177,18 @@ impl<T, S: Step> Memory<T, S> {
     /// not waited for again and again.
     #[must_use]
     pub fn is_stuck(&self, step: &S) -> bool {
+        self.stuck(step).is_some()
+    }
+
+    /// The same, and why.
+    #[must_use]
+    pub fn stuck(&self, step: &S) -> Option<&Refusal> {
         let of = |known: &S, why: &Refusal| match why.by {
-            RefusedBy::Silence if self.unheard > 0 => known.removes(),
+            RefusedBy::Silence if self.unheard > 0 || self.defers_removals => known.removes(),
             _ => known.label() == step.label(),
         };
-        step.removes() && self.refusals.iter().any(|(known, why)| of(known, why))
+        let mut held = self.refusals.iter().filter(|_| step.removes());
+        held.find(|(known, why)| of(known, why)).map(|(_, why)| why)
     }
 
     /// Takes such removals out of a wave: what comes after them follows.

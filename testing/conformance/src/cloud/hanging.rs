@@ -1,6 +1,10 @@
 //! A call that the cloud never answers, and what waits for it.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use bowline_cloud_kit::Fault;
+use http::Method;
 
 use super::under_test::{CloudUnderTest, Wish};
 use super::world::{EXCLUDED, SECOND, Since, World, service, web};
@@ -18,10 +22,12 @@ async fn its_write_hangs<C: CloudUnderTest>(world: &World<C>, begun: Since) {
     world.until("a call hangs", |_| faults.struck(first) > 0).await;
     let calls = world.calls(begun);
     let hanging = calls.iter().find(|call| call.write).unwrap();
-    // An API with one path for all names its operations.
-    let like_it = match calls.iter().all(|call| call.path == hanging.path) {
-        true => Fault::operation(&hanging.operation),
-        false => Fault::on(hanging.method.clone(), hanging.path.as_str()),
+    // An API that does not name its operations has paths. And a list that is put in the place of another one makes and removes by one
+    // operation.
+    let has_path = hanging.operation == hanging.path || hanging.method == Method::PUT;
+    let like_it = match has_path {
+        true => Fault::on(hanging.method.clone(), hanging.path.as_str()),
+        false => Fault::operation(&hanging.operation),
     };
     faults.add(like_it.always().hang_before());
 }
@@ -79,40 +85,54 @@ fn struck<C: CloudUnderTest>(world: &World<C>) -> u64 {
     faults.iter().map(|fault| fault.struck).sum()
 }
 
+async fn the_next_hangs<C: CloudUnderTest>(world: &World<C>) {
+    let before = struck(world);
+    world.until("the next call hangs", |w| struck(w) > before).await;
+}
+
+/// Waits until the members of a port are as is asked for, and says how long that took.
+async fn is_behind<C: CloudUnderTest>(
+    world: &World<C>,
+    port: &str,
+    is_so: impl Fn(&BTreeSet<String>) -> bool,
+) -> Duration {
+    let follows = |world: &World<C>| world.sim.balancers()[0].ports.get(port).is_some_and(&is_so);
+    world.until("it follows", follows).await
+}
+
+/// When the cloud answers again, all is made good.
+async fn is_made_good<C: CloudUnderTest>(world: &World<C>) {
+    world.cloud().faults().clear();
+    world.until("it is served", |w| w.unserved().is_empty()).await;
+    world.rest().await;
+    world.assert_served();
+}
+
 pub(super) async fn a_change_does_not_wait_for_a_removal_that_hangs<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(3).await;
-    world.ask(service("web", &[("p8080", 8080, 31200)]), Wish::Plain);
+    let mut ports = vec![("p8080", 8080, 31200), ("p8081", 8081, 31201)];
+    world.ask(service("web", &ports), Wish::Plain);
     world.settled("web").await;
     let begun = world.since();
     world.label_node("n3", EXCLUDED, Some("true"));
     its_write_hangs(&world, begun).await;
     world.pass(SECOND).await;
-    let mut ports = vec![("p8080", 8080, 31200)];
     // Each hang in a row may take twice as long as the one before.
     for (port, most) in [
-        (("p9000", 9000, 31201), 7),
-        (("p9001", 9001, 31202), 13),
-        (("p9002", 9002, 31203), 24),
+        (("p9000", 9000, 31202), 7),
+        (("p9001", 9001, 31203), 13),
+        (("p9002", 9002, 31204), 24),
     ] {
         ports.push(port);
         world.edit_service("web", |web| {
             web["spec"]["ports"] = service("", &ports)["spec"]["ports"].take();
         });
-        let follows = |world: &World<C>| {
-            let balancers = world.sim.balancers();
-            let members = balancers[0].ports.get(&format!("TCP/{}", port.1));
-            members.is_some_and(|members| members.len() >= 2)
-        };
-        let late = world.until("it follows", follows).await;
+        let behind = format!("TCP/{}", port.1);
+        let late = is_behind(&world, &behind, |members| members.len() >= 2).await;
         assert!(late < SECOND * most, "{port:?}: {late:?}");
-        let before = struck(&world);
-        world.until("the next call hangs", |w| struck(w) > before).await;
+        the_next_hangs(&world).await;
     }
-    // When the cloud answers again, all is made good.
-    world.cloud().faults().clear();
-    world.until("it is served", |w| w.unserved().is_empty()).await;
-    world.rest().await;
-    world.assert_served();
+    is_made_good(&world).await;
 }
 
 pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C: CloudUnderTest>() {
@@ -129,19 +149,12 @@ pub(super) async fn members_do_not_wait_for_a_call_of_another_port_that_hangs<C:
     // Each hang in a row may take twice as long as the one before.
     for (node, most) in [("n3", 6), ("n4", 12), ("n5", 23)] {
         world.add_node(node);
-        let follows = |world: &World<C>| {
-            let balancers = world.sim.balancers();
-            let members = balancers[0].ports.get("TCP/8080");
-            members.is_some_and(|members| members.contains(&format!("{node}:31200")))
-        };
-        let late = world.until("it follows", follows).await;
+        let late = is_behind(&world, "TCP/8080", |members| {
+            members.contains(&format!("{node}:31200"))
+        });
+        let late = late.await;
         assert!(late < SECOND * most, "{node}: {late:?}");
-        let before = struck(&world);
-        world.until("the next call hangs", |w| struck(w) > before).await;
+        the_next_hangs(&world).await;
     }
-    // When the cloud answers again, all is made good.
-    world.cloud().faults().clear();
-    world.until("it is served", |w| w.unserved().is_empty()).await;
-    world.rest().await;
-    world.assert_served();
+    is_made_good(&world).await;
 }

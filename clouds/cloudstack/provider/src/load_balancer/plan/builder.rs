@@ -104,10 +104,9 @@ impl<'a> Builder<'a> {
 
     /// Why the API refused a write before, which is held back.
     pub(super) fn held(&self, step: &CloudStep) -> Option<&'a Refusal> {
-        self.observed
-            .memory
-            .refusals
-            .first(|refused| refused.is_same(step))
+        let memory = &self.observed.memory;
+        let refused = memory.refusals.first(|refused| refused.is_same(step));
+        refused.or_else(|| memory.stuck(step))
     }
 
     /// Whether the API does not take an address back, at least for now.
