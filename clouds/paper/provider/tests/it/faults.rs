@@ -12,6 +12,9 @@ impl Disturbed for World {
     type Change = Option<fn(&mut World)>;
     type State = Value;
 
+    /// What failed is held back for a while.
+    const RUNS: usize = 2;
+
     fn changes() -> Vec<(String, Self::Change)> {
         let rebuild = |world: &mut World| {
             world.remove_node("n1");

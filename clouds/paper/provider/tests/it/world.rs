@@ -9,6 +9,7 @@ use bowline_paper::Paper;
 use bowline_paper_sim::kit::journal::Entry;
 use bowline_paper_sim::{MachineSpec, PaperSim};
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 /// The Service that is balanced.
 const WEB: &str = "default/web";
@@ -19,6 +20,7 @@ pub(crate) struct World {
     pub(crate) services: Services,
     pub(crate) service_loop: ServiceLoop,
     pub(crate) nodes: Vec<Arc<Node>>,
+    started: Instant,
 }
 
 /// The provider as the binary builds it, over another transport.
@@ -53,6 +55,7 @@ impl World {
             service_loop: ServiceLoop::new(&services),
             services,
             nodes: Vec::new(),
+            started: Instant::now(),
         };
         world.services.put(WEB, balanced_service(WEB, "uid-web"));
         world.set_ports(&[("TCP", 80, 30080), ("UDP", 53, 30053)]);
@@ -104,8 +107,12 @@ impl World {
             server_version: None,
             holder: "test".into(),
         };
-        self.services
-            .facts(WEB, &self.nodes, cluster, Timestamp::UNIX_EPOCH)
+        self.services.facts(
+            WEB,
+            &self.nodes,
+            cluster,
+            Timestamp::UNIX_EPOCH + self.started.elapsed(),
+        )
     }
 
     /// Reconciles the Service until it settles, is refused or fails.
