@@ -54,7 +54,8 @@ impl Lane {
         }
     }
 
-    /// A lane that only spares the cloud writes that it would refuse: no step waits for a write in it that has no answer for a while. The same name must not be that of a [`new`](Self::new) one.
+    /// A lane that only spares the cloud writes that it would refuse: no step waits for a write in it that has no answer for a while. No
+    /// lane that is [`new`](Self::new) may have its name.
     #[must_use]
     pub fn courtesy(name: impl Into<Arc<str>>) -> Self {
         Self {
@@ -110,8 +111,8 @@ pub trait Step {
         false
     }
 
-    /// Whether the step removes a part that nobody wants any more, and does nothing else: nothing leans on it, so one that fails stops
-    /// nothing else.
+    /// Whether the step removes a part that nobody wants any more, alone or in a list that replaces another one: nothing leans on it, so one
+    /// that fails stops nothing else.
     fn removes(&self) -> bool {
         false
     }

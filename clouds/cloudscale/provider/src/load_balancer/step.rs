@@ -318,7 +318,6 @@ impl CloudStep {
 }
 
 impl Step for CloudStep {
-    /// Members are tried each by itself: whoever left is balanced over no longer than need be.
     fn removes(&self) -> bool {
         use PartChange::{DeleteListener, DeleteMember, DeleteMonitor, DeletePool};
         let part = self.part();

@@ -215,6 +215,7 @@ impl Step for CloudStep {
     fn removes(&self) -> bool {
         match self {
             Self::Part { change, .. } => {
+                // A list may add others too: to a pool that has members, so nothing leans on it either.
                 let removes_members = matches!(
                     change,
                     PartChange::RemoveMember { .. } | PartChange::SetMembers { removed: 1.., .. }
