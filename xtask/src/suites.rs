@@ -122,7 +122,8 @@ impl Suites {
                 suites.waiting.push(waiting);
                 continue;
             }
-            if TWO_WORLDS.contains(&program.package.as_str()) && program.which == "test it" {
+            let is_suite = ["test it", "test scenarios"].contains(&program.which.as_str());
+            if is_suite && TWO_WORLDS.contains(&program.package.as_str()) {
                 let mut kind = program.suite(workspace, &cargo, " in the kind world", &[]);
                 kind.command.env("BOWLINE_SIM_WORLD", "kind");
                 kind.by_hand = format!("BOWLINE_SIM_WORLD=kind {}", kind.by_hand);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::{AnnotationSpec, Changeability, ServiceFacts};
+use crate::{AnnotationSpec, Changeability, ServiceFacts, facts};
 
 /// How long a write is held back that was refused once. The time doubles with each further refusal.
 const SHORTEST: Duration = Duration::from_secs(5);
@@ -21,6 +21,8 @@ pub struct Asker {
     pub is_removal: bool,
     /// Whether a sync began with the Service before; see [`ServiceFacts::has_begun`].
     pub has_begun: bool,
+    /// Whether a call for it has no answer and may take effect yet, as this process or the one before it noted.
+    pub is_unanswered: bool,
     /// The wall time of the question.
     pub now: Timestamp,
 }
@@ -46,6 +48,9 @@ impl Asker {
             asked: hash.finish(),
             is_removal: !facts.is_wanted,
             has_begun: facts.has_begun,
+            is_unanswered: facts::unanswered_steps(&facts.service, facts.now)
+                .next()
+                .is_some(),
             now: facts.now,
         }
     }

@@ -285,9 +285,11 @@ fn hold_back<R: Reconciler>(
         };
         let view = StepView::of(cloud);
         let refused = refusals.first(|known| reconciler.is_same_request(known, cloud));
-        if let Some(why) =
-            refused.or_else(|| seen.memory.stuck(cloud).filter(|_| seen.memory.defers_removals))
-        {
+        if let Some(why) = refused.or_else(|| {
+            seen.memory
+                .stuck(cloud)
+                .filter(|_| seen.memory.no_removals.is_some())
+        }) {
             closed.extend(view.lanes);
             told.push(why);
         } else if let Some(after) = held_back_for(reconciler, &seen.memory, cloud) {
@@ -337,8 +339,32 @@ fn hold_back_and_go_on<R: Reconciler>(
     without.unwrap_or(answer)
 }
 
-/// What comes next. Where a removal had no answer, all of them come last: each may take as long as one is waited for, and nothing leans on
-/// them.
+/// Holds back what would be made once more although somebody undoes it each time. Whether there is anything of that kind.
+fn hold_undone<R: Reconciler>(reconciler: &R, seen: &mut SeenBy<R>, answer: &AnswerOf<R>) -> bool {
+    let Answer::Apply(wave) = answer else {
+        return false;
+    };
+    let memory = &mut seen.memory;
+    let before = memory.refusals.iter().count();
+    for step in wave.steps() {
+        let LoadBalancerStep::Cloud(step) = step else {
+            continue;
+        };
+        let is_same = |known: &R::Step| reconciler.is_same_request(known, step);
+        if memory.refusals.first(is_same).is_none()
+            && let Some(why) = memory.undone(step, is_same)
+        {
+            memory.refusals.add_briefly(step.clone(), why);
+        }
+    }
+    memory.refusals.iter().count() > before
+}
+
+/// How long removals that come last wait for what a cloud does by itself, as for a job.
+const BEFORE_REMOVALS: Duration = Duration::from_secs(30);
+
+/// What comes next. Where a removal had no answer, or an earlier process has a call without one, all of them come last: each may take as long
+/// as one is waited for, and nothing leans on them.
 fn plan<R: Reconciler>(
     reconciler: &R,
     intent: &R::Intent,
@@ -346,18 +372,26 @@ fn plan<R: Reconciler>(
 ) -> Plan<LoadBalancerStep<R::Step>, LoadBalancerStatus> {
     let of_now = |seen: &mut SeenBy<R>| {
         let mut plan = reconciler.plan(intent, seen);
+        while hold_undone(reconciler, seen, &plan.answer) {
+            plan = reconciler.plan(intent, seen);
+        }
         plan.answer = hold_back_and_go_on(reconciler, intent, seen, plan.answer);
         plan
     };
     let refusals = seen.memory.refusals.clone();
     seen.memory.refusals.hold_tried_again(is_silent_removal);
-    let is_silent = |(step, why): (&R::Step, &Refusal)| is_silent_removal(step, why);
-    if seen.memory.refusals.iter().any(is_silent) {
-        seen.memory.defers_removals = true;
+    let silent = |(step, why): (&R::Step, &Refusal)| is_silent_removal(step, why).then(|| why.clone());
+    let silent = seen.memory.refusals.iter().find_map(silent);
+    let inherited = || Refusal::new("a call has no answer").by(RefusedBy::Silence);
+    let why = silent.or_else(|| seen.memory.is_unanswered.then(inherited));
+    if why.is_some() {
+        seen.memory.no_removals = why;
         let first = of_now(seen);
-        seen.memory.defers_removals = false;
+        seen.memory.no_removals = None;
         seen.memory.refusals = refusals;
-        if matches!(first.answer, Answer::Apply(_)) {
+        let is_short = seen.memory.waited_in_all() < BEFORE_REMOVALS;
+        if matches!(first.answer, Answer::Apply(_)) || is_short && matches!(first.answer, Answer::Wait { .. })
+        {
             return first;
         }
     }
@@ -392,6 +426,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                     if let Some((book, asker)) = self.reconciler.book(&self.facts) {
                         memory.refusals = book.of(&asker);
                         memory.inherited = book.inherited.held_back(&asker);
+                        memory.is_unanswered = asker.is_unanswered && !asker.is_removal;
                     }
                     (None, memory)
                 }
@@ -440,6 +475,8 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             mut publishes,
             mut lacks,
         } = plan(&*self.reconciler, &self.intent, seen);
+        let answered = seen.memory.answered;
+        note(&*self.reconciler, &self.facts, &mut seen.memory, answered);
         if let Answer::Refused(refusal) = &answer
             && let Some(first) = self.reconciler.follow(&self.intent, seen, refusal)
         {
@@ -493,7 +530,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             let held = self.seen.as_ref().map(|seen| &seen.memory.refusals);
             let is_held = |step: &R::Step| held?.first(|known| self.reconciler.is_same_request(known, step));
             // What is held back and does not keep the plan from settling stays so: it is not written at each check.
-            book.lift(&asker.uid, |step| is_held(step).is_none());
+            book.lift(&asker.uid, |step, _| is_held(step).is_none());
             book.sent.forget(&asker.uid);
         }
         self.reconciler.settled(&self.intent);
@@ -588,14 +625,20 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             if is_unheard {
                 seen.memory.add_unheard();
             }
+            if outcome == WriteOutcome::Taken {
+                seen.memory.took(step, is_same);
+            }
             if let Some(why) = refused {
                 match (why.by.is_failure(), &learned) {
                     (true, None) => seen.memory.refusals.add_briefly(step.clone(), why),
                     _ => seen.memory.refusals.add(step.clone(), why),
                 }
             } else if outcome == WriteOutcome::Taken && ends_refusal {
+                // That it is taken says nothing where it is undone each time.
                 if let Some((book, asker)) = &book {
-                    book.lift(&asker.uid, is_same);
+                    book.lift(&asker.uid, |known, why| {
+                        why.by != RefusedBy::Undone && is_same(known)
+                    });
                 }
                 seen.memory.refusals.lift(|known, _| is_same(known));
             }
@@ -604,6 +647,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             }
         }
         if let Some(seen) = &mut self.seen {
+            seen.memory.answered = ended.or(seen.memory.answered);
             note(reconciler, &self.facts, &mut seen.memory, ended);
         }
         self.put_off = put_off.into_iter().cloned().collect();

@@ -1,9 +1,12 @@
 //! What a reconcile remembers of itself, beside what it observed.
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use bowline_plan::{Refusal, RefusedBy, Step};
+use bowline_plan::{Refusal, RefusedBy, Step, refusal};
+use jiff::Timestamp;
 
 use crate::sent::Awaited;
 use crate::{Creation, Refusals};
@@ -49,10 +52,18 @@ pub struct Memory<T = (), S = ()> {
     /// What the last plan asked to wait for.
     asked: Duration,
     made_up: u32,
+    /// The steps that the cloud took, as numbers.
+    taken: BTreeSet<u64>,
+    /// How often it took those again that it had taken before.
+    taken_again: Vec<(S, u32)>,
+    /// When the last answer to a write came.
+    pub(crate) answered: Option<Timestamp>,
     /// How many writes got no answer and hold up nothing.
     unheard: usize,
-    /// Whether removals come last, because one had no answer a while ago.
-    pub(crate) defers_removals: bool,
+    /// Whether a call had no answer when the reconcile began, so that removals come last.
+    pub(crate) is_unanswered: bool,
+    /// Why no removal is made before all else is done.
+    pub(crate) no_removals: Option<Refusal>,
     /// Writes that are held back because the cloud refused them. The session notes what is refused in this reconcile.
     pub refusals: Refusals<S>,
     /// Creations that were sent in earlier reconciles, as they were when this one began.
@@ -71,8 +82,12 @@ impl<T: Default, S> Default for Memory<T, S> {
             waited_before: Duration::ZERO,
             asked: Duration::ZERO,
             made_up: 0,
+            taken: BTreeSet::new(),
+            taken_again: Vec::new(),
+            answered: None,
             unheard: 0,
-            defers_removals: false,
+            is_unanswered: false,
+            no_removals: None,
             refusals: Refusals::default(),
             sent: Vec::new(),
             inherited: Duration::ZERO,
@@ -172,6 +187,47 @@ impl<T, S> Memory<T, S> {
     }
 }
 
+/// How often a write is made in one reconcile that is undone each time.
+const UNDONE: u32 = 5;
+
+impl<T, S: Step + Clone> Memory<T, S> {
+    /// The cloud took a step.
+    pub(crate) fn took(&mut self, step: &S, is_same: impl Fn(&S) -> bool) {
+        if self.taken.insert(number(step)) {
+            return;
+        }
+        match self.taken_again.iter_mut().find(|(known, _)| is_same(known)) {
+            Some((_, times)) => *times += 1,
+            None => self.taken_again.push((step.clone(), 1)),
+        }
+    }
+
+    /// Why a step is not made once more: the cloud took it, and somebody undoes it each time. One that was refused for that before is made
+    /// once.
+    pub(crate) fn undone(&self, step: &S, is_same: impl Fn(&S) -> bool) -> Option<Refusal> {
+        let mut again = self.taken_again.iter().filter(|(known, _)| is_same(known));
+        let times = again.next().map_or(1, |(_, again)| again + 1);
+        let mut before = self.refusals.tried_again();
+        let was_undone = before.any(|(known, why)| why.by == RefusedBy::Undone && is_same(known));
+        let limit = if was_undone { 1 } else { UNDONE };
+        (self.taken.contains(&number(step)) && times >= limit).then(|| {
+            let (label, object) = (step.label(), step.object());
+            let why = refusal!(
+                "the cloud has done {label}, and it is undone each time";
+                "find out who or what else changes {object}, such as another controller or a script, and have it stop"
+            );
+            why.by(RefusedBy::Undone)
+        })
+    }
+}
+
+/// A step as a number. Others may have the same one.
+fn number(step: &impl Step) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (step.label(), step.object()).hash(&mut hash);
+    hash.finish()
+}
+
 impl<T, S: Step> Memory<T, S> {
     /// Whether a [removal](Step::removes) is for a later reconcile: it failed or was refused, or the cloud left one unanswered, so that it is
     /// not waited for again and again.
@@ -184,11 +240,15 @@ impl<T, S: Step> Memory<T, S> {
     #[must_use]
     pub fn stuck(&self, step: &S) -> Option<&Refusal> {
         let of = |known: &S, why: &Refusal| match why.by {
-            RefusedBy::Silence if self.unheard > 0 || self.defers_removals => known.removes(),
+            RefusedBy::Silence if self.unheard > 0 => known.removes(),
             _ => known.label() == step.label(),
         };
-        let mut held = self.refusals.iter().filter(|_| step.removes());
-        held.find(|(known, why)| of(known, why)).map(|(_, why)| why)
+        let mut held = self.refusals.iter().filter(|(known, why)| of(known, why));
+        let why = self
+            .no_removals
+            .as_ref()
+            .or_else(|| held.next().map(|(_, why)| why));
+        why.filter(|_| step.removes())
     }
 
     /// Takes such removals out of a wave: what comes after them follows.

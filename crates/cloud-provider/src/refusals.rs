@@ -167,10 +167,10 @@ impl<S: Clone> RefusalBook<S> {
     }
 
     /// These writes are refused no more.
-    pub(crate) fn lift(&self, uid: &String, is_it: impl Fn(&S) -> bool) {
+    pub(crate) fn lift(&self, uid: &String, is_it: impl Fn(&S, &Refusal) -> bool) {
         self.refused.with(uid, |page| {
             if let Some(known) = page {
-                known.refused.retain(|one| !is_it(&one.step));
+                known.refused.retain(|one| !is_it(&one.step, &one.why));
             }
             page.take_if(|page| page.refused.is_empty());
         });
@@ -306,6 +306,7 @@ mod tests {
             asked,
             is_removal: false,
             has_begun: false,
+            is_unanswered: false,
             now: Timestamp::from_second(second).unwrap(),
         }
     }
@@ -432,7 +433,7 @@ mod tests {
             note(&book, &asker(1, second), "a");
             note(&book, &asker(1, second), "b");
         }
-        book.lift(&"u-1".to_owned(), |step| *step == "a");
+        book.lift(&"u-1".to_owned(), |step, _| *step == "a");
         assert_eq!(held(&book, &asker(1, 114)), ["b"]);
         note(&book, &asker(1, 114), "a");
         assert!(held(&book, &asker(1, 119)).is_empty());

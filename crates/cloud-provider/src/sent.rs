@@ -162,6 +162,7 @@ mod tests {
             asked: 0,
             is_removal: false,
             has_begun,
+            is_unanswered: false,
             now: Timestamp::from_second(second).unwrap(),
         };
         let inherited = Inherited::default();

@@ -217,19 +217,24 @@ pub mod facts {
         conditions.iter().find(is_ours)
     }
 
-    /// What stands in that condition before the time until which a call without an answer may take effect, and the label of its step.
+    /// What stands in that condition before the time until which calls without an answer may take effect, and the labels of their steps.
     pub const WITHOUT_ANSWER: &str = ". Without an answer until now, and may take effect until ";
+
+    /// What stands between those labels.
+    pub const BETWEEN_STEPS: &str = "; ";
 
     /// How long a call may take at most to take effect. Whoever may write the status can write a later time, or restore an old one.
     pub const LATEST: Duration = Duration::from_secs(300);
 
-    /// The label of the step of which a call got no answer and may take effect yet, as this process or the one before it noted.
-    #[must_use]
-    pub fn unanswered_step(service: &Service, now: Timestamp) -> Option<&str> {
-        let (_, late) = trouble(service)?.message.rsplit_once(WITHOUT_ANSWER)?;
-        let (until, step) = late.split_once(": ")?;
-        let left = Duration::try_from(until.parse::<Timestamp>().ok()?.duration_since(now)).ok()?;
-        (left <= LATEST).then_some(step)
+    /// The labels of the steps of which a call got no answer and may take effect yet, as this process or the one before it noted.
+    pub fn unanswered_steps(service: &Service, now: Timestamp) -> impl Iterator<Item = &str> {
+        let late = || {
+            let (_, late) = trouble(service)?.message.rsplit_once(WITHOUT_ANSWER)?;
+            let (until, steps) = late.split_once(": ")?;
+            let left = Duration::try_from(until.parse::<Timestamp>().ok()?.duration_since(now)).ok()?;
+            (left <= LATEST).then_some(steps)
+        };
+        late().into_iter().flat_map(|steps| steps.split(BETWEEN_STEPS))
     }
 
     /// The condition that tells of an address that the Service showed before.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! WHAT[. What to do: REMEDY][. It is tried again by itself, and at once when the Service changes][. Without an answer until now, and may \
-//! take effect until TIME: STEP]
+//! take effect until TIME: STEP[; STEP ...]]
 //! ```
 //!
 //! Where a question to the cloud failed, and no write, the sentence of the next try is that it is asked again. The last one is the memory of
@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use bowline_cloud_provider::facts::WITHOUT_ANSWER as LATE;
+use bowline_cloud_provider::facts::{BETWEEN_STEPS, WITHOUT_ANSWER as LATE};
 use bowline_kube_io::shortened;
 use jiff::{Timestamp, Unit};
 
@@ -35,13 +35,36 @@ const AGAIN: [(Again, &str); 2] = [
 /// What has happened where nothing else has than that a call has no answer.
 pub const NO_ANSWER: &str = "the cloud has not answered a call";
 
-/// A call to the cloud without an answer.
+/// Calls to the cloud without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Late {
-    /// Until when it may take effect, in whole seconds where it is read back.
+    /// Until when the last of them may take effect, in whole seconds where it is read back.
     pub until: Timestamp,
-    /// The step that it is of.
-    pub step: String,
+    /// The steps that they are of. A message names the first [few](NAMED).
+    pub steps: Vec<String>,
+}
+
+/// How many steps a message names.
+const NAMED: usize = 4;
+
+/// What stands for the others in a message, behind their number.
+const MORE: &str = " more";
+
+impl Late {
+    /// The steps as a message has them.
+    fn named(&self) -> String {
+        let mut named: Vec<_> = self.steps.iter().take(NAMED).cloned().collect();
+        let left = self.steps.len() - named.len();
+        named.extend((left > 0).then(|| format!("{left}{MORE}")));
+        named.join(BETWEEN_STEPS)
+    }
+
+    /// Whether this stands for several calls that are not named.
+    #[must_use]
+    pub fn is_of_others(step: &str) -> bool {
+        let number = step.strip_suffix(MORE);
+        number.is_some_and(|number| number.parse::<usize>().is_ok())
+    }
 }
 
 /// What is tried again.
@@ -95,12 +118,12 @@ impl Trouble {
         self
     }
 
-    /// Which call has no answer.
+    /// Which calls have no answer.
     #[must_use]
     pub fn without_answer(mut self, late: Option<Late>) -> Self {
         self.late = late.map(|late| Late {
             until: up_to_the_second(late.until),
-            step: part(&late.step),
+            steps: late.steps.iter().map(|step| named(step)).collect(),
         });
         self
     }
@@ -109,10 +132,10 @@ impl Trouble {
     #[must_use]
     pub fn read(message: &str) -> Self {
         let late = message.rsplit_once(LATE).and_then(|(before, late)| {
-            let (until, step) = late.split_once(": ")?;
+            let (until, steps) = late.split_once(": ")?;
             let until = until.parse().ok()?;
-            let step = step.to_owned();
-            Some((before, Late { until, step }))
+            let steps = steps.split(BETWEEN_STEPS).map(str::to_owned).collect();
+            Some((before, Late { until, steps }))
         });
         match late {
             Some((message, late)) => Self {
@@ -138,7 +161,7 @@ impl Trouble {
         }
     }
 
-    /// The call that has no answer.
+    /// The calls that have no answer.
     #[must_use]
     pub fn late(&self) -> Option<&Late> {
         self.late.as_ref()
@@ -172,9 +195,12 @@ impl Trouble {
     #[must_use]
     pub fn in_general(&self) -> Cow<'_, str> {
         let what = match &self.late {
-            Some(Late { until, step }) => {
-                Cow::Owned(format!("{} ({step}; may take effect until {until})", self.what))
-            }
+            Some(late) => Cow::Owned(format!(
+                "{} ({}; may take effect until {})",
+                self.what,
+                late.named(),
+                late.until
+            )),
             None => Cow::Borrowed(&*self.what),
         };
         match self.remedy().filter(|it| advice::ALL.contains(it)) {
@@ -199,7 +225,7 @@ impl std::fmt::Display for Trouble {
             f.write_str(text)?;
         }
         match &self.late {
-            Some(Late { until, step }) => write!(f, "{LATE}{until}: {step}"),
+            Some(late) => write!(f, "{LATE}{}: {}", late.until, late.named()),
             None => Ok(()),
         }
     }
@@ -219,6 +245,12 @@ fn up_to_the_second(time: Timestamp) -> Timestamp {
 
 /// The most bytes of one part: all of them together stay below what the API server takes, which is 32,768.
 const LONGEST: usize = 8_192;
+
+/// A step as it stands among others.
+fn named(step: &str) -> String {
+    let step = shortened(step.replace(BETWEEN_STEPS, ", "), LONGEST / 8);
+    part(&step)
+}
 
 /// A text that cannot be taken for one with other parts: that of a cloud may hold anything, even such a message.
 fn part(text: &str) -> String {
@@ -250,11 +282,12 @@ mod tests {
         let general = prop::sample::select(advice::ALL.to_vec()).prop_map(str::to_owned);
         let remedy = prop::option::of(prop_oneof![texts(), general]);
         let again = prop::sample::select(vec![None, Some(Again::Question), Some(Again::Write)]);
-        let late = prop::option::of((0..2_000_000_000_i64, texts()));
+        let steps = prop::collection::vec(texts(), 1..=NAMED);
+        let late = prop::option::of((0..2_000_000_000_i64, steps));
         (texts(), remedy, again, late).prop_map(|(what, remedy, again, late)| {
-            let late = late.map(|(until, step)| Late {
+            let late = late.map(|(until, steps)| Late {
                 until: Timestamp::from_second(until).unwrap(),
-                step,
+                steps,
             });
             Trouble::new(&what)
                 .with_remedy(remedy.as_deref())
@@ -292,12 +325,29 @@ mod tests {
             .tried(Some(Again::Write))
             .without_answer(Some(Late {
                 until: Timestamp::UNIX_EPOCH,
-                step: long("create", "pool"),
+                steps: vec![long("create", "pool"); NAMED],
             }));
         let text = trouble.to_string();
         assert!(text.len() <= 32_768, "{}", text.len());
         assert!(text.starts_with("port 80 is taken") && text.contains(". What to do: choose another one"));
         assert_eq!(Trouble::read(&text), trouble);
+    }
+
+    #[test]
+    fn the_first_calls_are_named_and_the_others_counted() {
+        let steps: Vec<String> = (1..=6).map(|n| format!("step {n}")).collect();
+        let late = Late {
+            until: Timestamp::UNIX_EPOCH,
+            steps,
+        };
+        let text = Trouble::new(NO_ANSWER).without_answer(Some(late)).to_string();
+        assert!(
+            text.ends_with("00:00Z: step 1; step 2; step 3; step 4; 2 more"),
+            "{text}"
+        );
+        let read = Trouble::read(&text);
+        let steps = &read.late().unwrap().steps;
+        assert!(Late::is_of_others(&steps[4]) && !Late::is_of_others(&steps[3]));
     }
 
     #[test]

@@ -150,13 +150,15 @@ pub enum RefusedBy {
     Failure,
     /// Nobody: the cloud did not answer for as long as an answer is waited for, and that says nothing of what it was asked for either.
     Silence,
+    /// Somebody else: the cloud took what it was asked for each time, and each time it is undone.
+    Undone,
 }
 
 impl RefusedBy {
     /// Whether it says nothing of what was asked for.
     #[must_use]
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Failure | Self::Silence)
+        matches!(self, Self::Failure | Self::Silence | Self::Undone)
     }
 }
 

@@ -108,6 +108,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         hanging (LoadBalancers, BalancedNodes) {
             a_change_does_not_wait_for_a_removal_that_hangs,
+            a_change_does_not_wait_in_the_next_process_either,
             members_do_not_wait_for_a_call_of_another_port_that_hangs,
         }
         manuals (LoadBalancers, Manual) {

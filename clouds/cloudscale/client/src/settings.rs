@@ -44,22 +44,22 @@ impl Settings {
     /// Reads `CLOUDSCALE_ACCESS_TOKEN`, `CLOUDSCALE_API_URL` and `CLOUDSCALE_API_TIMEOUT` from an environment that is
     /// handed in.
     ///
-    /// White space around the token is left out. The timeout is a whole number of seconds above 0 and holds for every
+    /// White space around the token and the URL is left out. The timeout is a whole number of seconds above 0 and holds for every
     /// exchange; anything else counts as not set. Not set, reads have 20 s and writes 120 s.
     ///
     /// # Errors
     ///
     /// No token, or a URL that is not one of HTTP.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        // A secret made from a file often ends in a line break, which no header may hold.
-        let token = set("CLOUDSCALE_ACCESS_TOKEN")
-            .map(|token| token.trim().to_owned())
-            .filter(|token| !token.is_empty())
-            .ok_or(SettingsError::NoToken)?;
+        // What is made from a file often ends in a line break, which no header may hold.
+        let set = |name: &str| {
+            let value = lookup(name).map(|value| value.trim().to_owned());
+            value.filter(|value| !value.is_empty())
+        };
+        let token = set("CLOUDSCALE_ACCESS_TOKEN").ok_or(SettingsError::NoToken)?;
         let text = set("CLOUDSCALE_API_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
         let url = base_url(&text)?;
-        let timeout = set("CLOUDSCALE_API_TIMEOUT")
+        let timeout = lookup("CLOUDSCALE_API_TIMEOUT")
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| u64::try_from(seconds).ok())
             .filter(|seconds| *seconds > 0)
@@ -173,7 +173,11 @@ mod tests {
 
     #[test]
     fn a_missing_or_empty_url_is_the_vendors() {
-        for environment in [&[TOKEN][..], &[TOKEN, ("CLOUDSCALE_API_URL", "")]] {
+        for environment in [
+            &[TOKEN][..],
+            &[TOKEN, ("CLOUDSCALE_API_URL", "")],
+            &[TOKEN, ("CLOUDSCALE_API_URL", " \n")],
+        ] {
             assert_eq!(
                 settings(environment).unwrap().url.as_str(),
                 "https://api.cloudscale.ch/"

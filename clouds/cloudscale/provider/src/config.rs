@@ -31,7 +31,7 @@ impl Options {
     /// Reads `CLOUDSCALE_CLUSTER_NAME_ANNOTATION`.
     #[must_use]
     pub fn read(environment: &Environment, config: &CloudConfig) -> Self {
-        let annotation = environment.value(CLUSTER_NAME_ANNOTATION);
+        let annotation = environment.value(CLUSTER_NAME_ANNOTATION).map(str::trim);
         let annotation = annotation.filter(|annotation| !annotation.is_empty());
         Self {
             cluster_name_annotation: annotation.unwrap_or(DEFAULT_NODE_ANNOTATION).to_owned(),

@@ -37,14 +37,18 @@ impl Failure {
             _ if refusal.remedy.is_some() => None,
             _ if refusal.is_limit => advice::about(ErrorKind::Exhausted, &refusal.reason),
             RefusedBy::Denial => Some(advice::DENIED),
-            RefusedBy::Plan | RefusedBy::Cloud | RefusedBy::Failure | RefusedBy::Silence => None,
+            RefusedBy::Plan
+            | RefusedBy::Cloud
+            | RefusedBy::Failure
+            | RefusedBy::Silence
+            | RefusedBy::Undone => None,
         };
         let reason = match refusal.by {
             _ if refusal.is_limit => Reason::Quota,
             RefusedBy::Plan => Reason::Refused,
             RefusedBy::Denial => Reason::Denied,
             RefusedBy::Cloud => Reason::Invalid,
-            RefusedBy::Failure | RefusedBy::Silence => Reason::Failed,
+            RefusedBy::Failure | RefusedBy::Silence | RefusedBy::Undone => Reason::Failed,
         };
         Self::of_person(
             prefix,
@@ -161,6 +165,7 @@ mod tests {
             (RefusedBy::Cloud, "invalid"),
             (RefusedBy::Failure, "failed"),
             (RefusedBy::Silence, "failed"),
+            (RefusedBy::Undone, "failed"),
         ] {
             let refusal = Refusal::new("pool web is in ERROR").by(by);
             assert_eq!(Failure::refused("", &refusal).reason.name(), reason);

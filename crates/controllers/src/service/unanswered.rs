@@ -129,16 +129,32 @@ impl Unanswered {
         let left = SignedDuration::try_from(left)
             .ok()
             .filter(|left| left.is_positive())?;
-        let step = last.step.clone().unwrap_or_else(|| OF_BEFORE.to_owned());
+        let steps = self.steps();
         let is_covered = |told: &&Late| {
-            told.step == step && (left..=left + 2 * MARGIN).contains(&told.until.duration_since(now))
+            steps.iter().all(|step| told.steps.contains(step))
+                && (left..=left + 2 * MARGIN).contains(&told.until.duration_since(now))
         };
         if let Some(told) = self.told.as_ref().filter(is_covered) {
             return Some(told.clone());
         }
         let latest = SignedDuration::try_from(facts::LATEST).ok()?;
         let until = now.checked_add(left.max(latest.min(left + MARGIN))).ok()?;
-        Some(Late { until, step })
+        Some(Late { until, steps })
+    }
+
+    /// The steps of the calls that may take effect yet, each once, that of the last one first.
+    fn steps(&self) -> Vec<String> {
+        let now = Instant::now();
+        let mut calls: Vec<&Call> = self.calls.iter().filter(|call| call.until > now).collect();
+        calls.sort_by_key(|call| std::cmp::Reverse(call.until));
+        let mut steps: Vec<String> = Vec::new();
+        for call in calls {
+            let step = call.step.as_deref().unwrap_or(OF_BEFORE);
+            if steps.iter().all(|known| known != step) {
+                steps.push(step.to_owned());
+            }
+        }
+        steps
     }
 
     /// Whether one of them may take effect yet.
@@ -196,13 +212,21 @@ impl ServiceController {
         let may_be_made = is_removal && is_begun;
         let left = left.max(may_be_made.then_some(OF_ANOTHER_PROCESS));
         if let Some(left) = left {
-            let step = told.as_ref().map(|it| it.step.as_str());
+            let steps = told.iter().flat_map(|it| &it.steps);
+            let mut steps: Vec<_> = steps
+                .map(|step| Some(&**step).filter(|it| !Late::is_of_others(it)))
+                .collect();
+            if steps.is_empty() {
+                steps.push(None);
+            }
             let until = Instant::now() + left;
             self.tracked(key, |tracked| {
-                tracked.unanswered.gave_up(step, until, false);
+                for step in steps {
+                    tracked.unanswered.gave_up(step, until, false);
+                }
                 tracked.unanswered.told.clone_from(&told); // as it stands, and no later
             });
-            if step.is_some() {
+            if told.is_some() {
                 self.may_come_to_anybody(until);
             }
         }
@@ -293,11 +317,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn every_step_is_told_and_told_anew_only_for_another_one() {
+        let mut unanswered = Unanswered::default();
+        let after = |seconds| Instant::now() + Duration::from_secs(seconds);
+        let mut told = |step, seconds| {
+            unanswered.gave_up(step, after(seconds), false);
+            let told = unanswered.told(Timestamp::UNIX_EPOCH).unwrap();
+            (told.steps.join(" "), told.until.as_second())
+        };
+        assert_eq!(told(Some("a"), 30), ("a".to_owned(), 40));
+        assert_eq!(told(Some("b"), 20), ("a b".to_owned(), 40));
+        assert_eq!(told(Some("b"), 35), ("a b".to_owned(), 40));
+        assert_eq!(told(None, 60), (format!("{OF_BEFORE} b a"), 70));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_is_waited_for_is_told_and_not_looked_for() {
         let mut unanswered = Unanswered::default();
         let told = |it: &mut Unanswered| {
             it.told(Timestamp::UNIX_EPOCH)
-                .map(|it| (it.step, it.until.as_second()))
+                .map(|it| (it.steps.join(" "), it.until.as_second()))
         };
         let until = Instant::now() + Duration::from_secs(60);
         unanswered.is_silent("a", until, false);

@@ -86,6 +86,7 @@ impl Reconciler for Shop {
     fn book(&self, (asked, second): &(u64, i64)) -> Option<(&RefusalBook<Make>, Asker)> {
         let asker = Asker {
             has_begun: false,
+            is_unanswered: false,
             uid: "u-1".to_owned(),
             asked: *asked,
             is_removal: false,

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
+use bowline_cloud_provider::facts::WITHOUT_ANSWER;
 use http::Method;
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{EXCLUDED, SECOND, Since, World, service, web};
+use super::world::{EXCLUDED, SECOND, Since, Start, World, service, web};
 
 /// The writes of a creation that hang, one at a time.
 const WRITES: u64 = 6;
@@ -108,14 +109,29 @@ async fn is_made_good<C: CloudUnderTest>(world: &World<C>) {
     world.assert_served();
 }
 
-pub(super) async fn a_change_does_not_wait_for_a_removal_that_hangs<C: CloudUnderTest>() {
+type Ports = Vec<(&'static str, u16, u16)>;
+
+/// A balancer with two ports that loses a Node, and the removal of its member hangs.
+async fn its_removal_hangs<C: CloudUnderTest>() -> (World<C>, Ports) {
     let world = World::<C>::with_nodes(3).await;
-    let mut ports = vec![("p8080", 8080, 31200), ("p8081", 8081, 31201)];
+    let ports = vec![("p8080", 8080, 31200), ("p8081", 8081, 31201)];
     world.ask(service("web", &ports), Wish::Plain);
     world.settled("web").await;
     let begun = world.since();
     world.label_node("n3", EXCLUDED, Some("true"));
     its_write_hangs(&world, begun).await;
+    (world, ports)
+}
+
+fn add_port<C: CloudUnderTest>(world: &World<C>, ports: &mut Ports, port: (&'static str, u16, u16)) {
+    ports.push(port);
+    world.edit_service("web", |web| {
+        web["spec"]["ports"] = service("", ports)["spec"]["ports"].take();
+    });
+}
+
+pub(super) async fn a_change_does_not_wait_for_a_removal_that_hangs<C: CloudUnderTest>() {
+    let (world, mut ports) = its_removal_hangs::<C>().await;
     world.pass(SECOND).await;
     // Each hang in a row may take twice as long as the one before.
     for (port, most) in [
@@ -123,15 +139,24 @@ pub(super) async fn a_change_does_not_wait_for_a_removal_that_hangs<C: CloudUnde
         (("p9001", 9001, 31203), 13),
         (("p9002", 9002, 31204), 24),
     ] {
-        ports.push(port);
-        world.edit_service("web", |web| {
-            web["spec"]["ports"] = service("", &ports)["spec"]["ports"].take();
-        });
+        add_port(&world, &mut ports, port);
         let behind = format!("TCP/{}", port.1);
         let late = is_behind(&world, &behind, |members| members.len() >= 2).await;
         assert!(late < SECOND * most, "{port:?}: {late:?}");
         the_next_hangs(&world).await;
     }
+    is_made_good(&world).await;
+}
+
+pub(super) async fn a_change_does_not_wait_in_the_next_process_either<C: CloudUnderTest>() {
+    let (mut world, mut ports) = its_removal_hangs::<C>().await;
+    let is_noted = |w: &World<C>| w.service("web").unwrap().to_string().contains(WITHOUT_ANSWER);
+    world.until("it is noted", is_noted).await;
+    world.kill().await;
+    add_port(&world, &mut ports, ("p9000", 9000, 31202));
+    world.start_with(Start::alone());
+    let late = is_behind(&world, "TCP/9000", |members| members.len() >= 2).await;
+    assert!(late < SECOND * 7, "{late:?}");
     is_made_good(&world).await;
 }
 

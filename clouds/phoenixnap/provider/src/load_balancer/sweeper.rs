@@ -162,6 +162,7 @@ impl Reconciler for Sweeper {
             asked: 0,
             is_removal: false,
             has_begun: false,
+            is_unanswered: false,
             now: facts.now,
         };
         Some((&self.refusals, asker))

@@ -121,11 +121,11 @@ impl Reads {
             listed
         });
         let mut blocks = self.blocks_of(identity).await?;
-        if let Intent::Wanted(wanted) = intent
-            && let Some(step) = facts::unanswered_step(&wanted.service, wanted.identity.now)
-        {
-            let noted = blocks.iter().filter(|block| step == mark_label(&block.cidr));
-            noted.for_each(|block| self.releases.inherits(&block.id));
+        if let Intent::Wanted(wanted) = intent {
+            for step in facts::unanswered_steps(&wanted.service, wanted.identity.now) {
+                let noted = blocks.iter().filter(|block| step == mark_label(&block.cidr));
+                noted.for_each(|block| self.releases.inherits(&block.id));
+            }
         }
         let going = blocks.iter().filter(|block| self.releases.has_begun(&block.id));
         let going: BTreeSet<String> = going.map(|block| block.id.clone()).collect();
