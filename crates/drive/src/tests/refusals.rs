@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use super::*;
 
-/// What is to be made in one lane, part by part; after that, what was there before is deleted. Parts that begin with `bad` are refused.
+/// What is to be made in one lane, part by part; after that, what was there before is deleted. Parts that begin with `bad` are refused, and somebody
+/// takes away those that begin with `undone`.
 #[derive(Default)]
 struct Shop {
     parts: Vec<&'static str>,
@@ -104,6 +105,7 @@ impl Reconciler for Shop {
         self.asked.lock().unwrap().push(step.0);
         match step.0 {
             busy if busy.starts_with("busy") => Err(CloudError::transient("busy")),
+            undone if undone.starts_with("undone") => Ok(()),
             bad if bad.starts_with("bad") => Err(CloudError::new(ErrorKind::Exhausted, "quota")),
             part => {
                 self.made.lock().unwrap().insert(part);
@@ -218,4 +220,30 @@ async fn what_follows_although_the_rest_is_refused_is_made_before_the_refusal_is
     let (driven, asked) = shop.reconcile(1, 100).await;
     assert_eq!(asked, ["bad", "members"]);
     assert!(matches!(driven, Ok(Driven::Refused(..))), "{driven:?}");
+}
+
+#[tokio::test]
+async fn what_is_undone_each_time_holds_up_nothing_and_is_made_once_after_longer_and_longer_pauses() {
+    let shop = Shop::of(&["a", "undone", "c"]);
+    let (driven, asked) = shop.reconcile(1, 100).await;
+    assert_eq!(
+        asked,
+        ["a", "undone", "c", "undone", "undone", "undone", "undone"]
+    );
+    let Ok(Driven::Refused(refusal, Some(_))) = driven else {
+        panic!("{driven:?}");
+    };
+    assert_eq!(refusal.by, RefusedBy::Undone);
+    for (second, is_asked) in [
+        (104, false),
+        (105, true),
+        (114, false),
+        (115, true),
+        (134, false),
+        (135, true),
+    ] {
+        let (driven, asked) = shop.reconcile(1, second).await;
+        assert_eq!(asked, ["undone"][..usize::from(is_asked)], "at {second}");
+        assert!(matches!(driven, Ok(Driven::Refused(..))), "{driven:?}");
+    }
 }
