@@ -13,10 +13,11 @@ use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::names::ClusterTags;
-use crate::load_balancer::observe::busy::Later;
+use crate::load_balancer::observe::busy::{Later, Move};
 use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads};
 use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::plan::answer::PATIENCE;
 use crate::load_balancer::step::CloudStep;
 
 /// A list that is older than this does not decide a purchase: the blocks are looked for once more.
@@ -64,6 +65,11 @@ impl Told for Learned {
         }
     }
 
+    /// What the network is asked next it would refuse too.
+    fn ends_wave(&self) -> bool {
+        matches!(self, Self::NotAttached(Unattached::Busy(_)))
+    }
+
     fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Name
@@ -93,6 +99,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) cluster: &'a ClusterTags,
     /// Whether the account knows the tag that marks.
     pub(crate) mark: MarkName,
+    /// Whether it lets Services go first that wait for the network.
+    pub(crate) gives_way: bool,
 }
 
 impl Writer<'_> {
@@ -106,10 +114,7 @@ impl Writer<'_> {
             }
             CloudStep::Attach { block, network, .. } => self.attach(block, network).await,
             CloudStep::Mark { block, tags, .. } => self.mark(block, tags).await,
-            CloudStep::Detach { block, network, .. } => {
-                self.client.detach(network, block).await?;
-                Ok(Learned::Detached)
-            }
+            CloudStep::Detach { block, network, .. } => self.detach(block, network).await,
             CloudStep::Delete { block, .. } => self.delete(block).await,
         }
     }
@@ -168,7 +173,7 @@ impl Writer<'_> {
     /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full. What is known to
     /// be refused, because the network is at work on the block of another Service, is not asked for.
     async fn attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
-        if let Some(later) = self.reads.network.busy() {
+        if let Some(later) = self.busy(Move::On, block) {
             return Ok(Learned::NotAttached(Unattached::Busy(later)));
         }
         let answer = self.try_to_attach(block, network).await;
@@ -176,11 +181,47 @@ impl Writer<'_> {
         answer
     }
 
+    fn busy(&self, to: Move, block: &str) -> Option<Later> {
+        let network = &self.reads.network;
+        match self.gives_way {
+            true => network.busy_for_sweeper(to, block),
+            false => network.busy(to, block),
+        }
+    }
+
+    /// Takes a block off its network. That one is refused while the network is at work is no failure, unless it stays so.
+    async fn detach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
+        let own = &self.reads.network;
+        let is_own = own.is(network);
+        if let Some(later) = self.busy(Move::Off, block).filter(|_| is_own) {
+            return Ok(Learned::NotAttached(Unattached::Busy(later)));
+        }
+        let error = match self.client.detach(network, block).await {
+            Ok(()) if is_own => {
+                own.begins(Move::Off, block);
+                return Ok(Learned::Detached);
+            }
+            Ok(()) => return Ok(Learned::Detached),
+            Err(error) => error,
+        };
+        if is_own && error.class == Class::Conflict {
+            let is_busy = own.is_moving() || {
+                let now = timeout(ASIDE, self.client.public_network(network)).await;
+                now.is_ok_and(|now| now.is_ok_and(|now| now.is_busy()))
+            };
+            let later = is_busy.then(|| own.is_busy(Move::Off, block, error.to_string()));
+            if let Some(later) = later.filter(|later| later.lasts < PATIENCE) {
+                return Ok(Learned::NotAttached(Unattached::Busy(later)));
+            }
+        }
+        Err(error.into())
+    }
+
     async fn try_to_attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
         let Self { client, reads, .. } = self;
         let error = match client.attach(network, block).await {
             Ok(()) => {
-                reads.network.begins(block);
+                reads.network.begins(Move::On, block);
                 return Ok(Learned::Attached);
             }
             Err(error) => error,
@@ -200,7 +241,7 @@ impl Writer<'_> {
                 // Half of it may be left from an attachment that failed.
                 Ok(Ok(now)) if blocks::attachment(&now, network) == Attachment::Done => {
                     // Whether the network would take another block is known by this one.
-                    reads.network.begins(block);
+                    reads.network.begins(Move::On, block);
                     reads.network.sees(&now);
                     return Ok(Learned::Block(Box::new(now)));
                 }
@@ -217,7 +258,7 @@ impl Writer<'_> {
         let now = timeout(ASIDE, client.public_network(network)).await.ok();
         let now = now.and_then(Result::ok);
         // What this process is attaching may have ended between the two answers.
-        let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy) || reads.network.is_attaching();
+        let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy) || reads.network.is_moving();
         let is_refused_for_long = is_free && !is_busy && refuses();
         // At first, network or block may have become free between the two answers.
         let is_full = is_refused_for_long && is_looked_at && now.is_some();
@@ -243,7 +284,7 @@ impl Writer<'_> {
                 Ok(Learned::NotAttached(Unattached::Refused(refusal.of_limit(true))))
             }
             _ if error.class == Class::Conflict => {
-                let later = reads.network.is_busy(error.to_string());
+                let later = reads.network.is_busy(Move::On, block, error.to_string());
                 Ok(Learned::NotAttached(Unattached::Busy(later)))
             }
             _ => Err(error.into()),
@@ -276,7 +317,7 @@ impl Buyer<'_> {
         let bought = |block: Option<&str>| network.bought(key, block);
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            match network.reserve(key).await {
+            match network.reserve(key) {
                 Err(NoPlace::Full(full)) => return Ok(Learned::Refused(full)),
                 Err(NoPlace::Unknown(later)) => return Ok(Learned::Awaits(later)),
                 Ok(()) => {}

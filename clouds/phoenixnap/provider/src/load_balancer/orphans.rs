@@ -276,6 +276,7 @@ impl Reconciler for Remover {
             reads: &self.reads,
             cluster: &intent.cluster,
             mark: seen.memory.own,
+            gives_way: false,
         };
         writer.apply(step).await
     }

@@ -63,6 +63,17 @@ impl CloudStep {
             network: network.to_owned(),
         }
     }
+
+    /// The block that is there already.
+    pub(crate) fn block(&self) -> Option<&str> {
+        match self {
+            Self::CreateTagName { .. } | Self::BuyBlock { .. } => None,
+            Self::Attach { block, .. }
+            | Self::Mark { block, .. }
+            | Self::Detach { block, .. }
+            | Self::Delete { block, .. } => Some(block),
+        }
+    }
 }
 
 /// The label of a step that marks the block with these addresses.
@@ -85,11 +96,9 @@ impl Step for CloudStep {
     fn object(&self) -> String {
         match self {
             Self::CreateTagName { name } => format!("tag {name}"),
-            Self::BuyBlock { .. } => "ip block".to_owned(),
-            Self::Attach { block, .. }
-            | Self::Mark { block, .. }
-            | Self::Detach { block, .. }
-            | Self::Delete { block, .. } => format!("ip block {block}"),
+            _ => self
+                .block()
+                .map_or_else(|| "ip block".to_owned(), |id| format!("ip block {id}")),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::{Service, ServiceClasses, ServiceKey, facts};
 use bowline_phoenixnap_client::IpBlock;
@@ -10,6 +11,7 @@ use bowline_phoenixnap_client::IpBlock;
 use crate::load_balancer::blocks::{self, is_used};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::busy::{Later, Move};
 
 /// The cluster and its Services.
 pub(crate) struct Intent {
@@ -25,6 +27,12 @@ pub(crate) struct Intent {
 pub(crate) struct Observed {
     pub(super) blocks: Vec<IpBlock>,
     pub(super) failed: BTreeMap<String, String>,
+    /// Those of which a write had no answer: they come last and alone, because the others would wait for them.
+    pub(super) silent: BTreeSet<String>,
+    /// Why the network makes no such move now.
+    pub(super) busy: BTreeMap<Move, Later>,
+    /// How long until the next look at what is on its way.
+    pub(super) look: Duration,
     /// Blocks without their mark that this process began to give back; and whether the mark has to be sent again.
     pub(super) going: BTreeMap<String, bool>,
     /// The blocks that nobody's Service has, beyond doubt.

@@ -9,7 +9,8 @@ use bowline_plan::{Answer, Note};
 use crate::load_balancer::blocks::{self, Attachment, Place};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::DELETE;
-use crate::load_balancer::plan::answer::{LOOK, Next, wait};
+use crate::load_balancer::observe::busy::Move;
+use crate::load_balancer::plan::answer::{Next, wait};
 use crate::load_balancer::step::CloudStep;
 use crate::load_balancer::sweeper::observe::{Intent, Observed};
 use crate::messages::{
@@ -43,7 +44,8 @@ pub(super) fn plan(
         let text = format!("no IP block of the cluster has {address}, the address of service {key}");
         TAGS_CHANGED.note(text).about(key.to_string())
     }));
-    let mut is_waiting = false;
+    // When to look again at what is on its way, or comes after it.
+    let mut looks = Vec::new();
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
         if let Some(why) = observed.failed.get(id) {
@@ -68,9 +70,12 @@ pub(super) fn plan(
         if !evidence::is_marked(block) {
             // Which one of several is to serve, a person says.
             let heal = heal(intent, block, network).filter(|_| is_only(block));
-            match heal.as_ref().and_then(|step| refusals.why(step)) {
-                None => steps.extend(heal),
-                Some(why) => notes.push(fallen_off(intent, block, &why.reason)),
+            match (heal, observed.busy.get(&Move::On)) {
+                (Some(step), _) if let Some(why) = refusals.why(&step) => {
+                    notes.push(fallen_off(intent, block, &why.reason));
+                }
+                (Some(_), Some(later)) => looks.push(later.look),
+                (heal, _) => steps.extend(heal),
             }
             if let Attachment::Never(refusal) = blocks::attachment(block, network)
                 && intent.serves_its_service(block)
@@ -85,7 +90,7 @@ pub(super) fn plan(
             notes.extend(released(intent, block));
         }
         match fate {
-            Fate::Wait => is_waiting = true,
+            Fate::Wait => looks.push(observed.look),
             Fate::LeaveAlone(why) => {
                 notes.push(BLOCK_LEFT_ALONE.note(format!("IP block {id} ({cidr}) {why}")))
             }
@@ -93,20 +98,27 @@ pub(super) fn plan(
                 block: id.clone(),
                 cidr: cidr.clone(),
             }),
-            Fate::Detach(network) => steps.push(CloudStep::Detach {
-                block: id.clone(),
-                cidr: cidr.clone(),
-                network,
-            }),
+            Fate::Detach(from) => match observed.busy.get(&Move::Off).filter(|_| from == network) {
+                Some(later) => looks.push(later.look),
+                None => steps.push(CloudStep::Detach {
+                    block: id.clone(),
+                    cidr: cidr.clone(),
+                    network: from,
+                }),
+            },
         }
     }
+    let (mut silent, mut steps): (Vec<_>, Vec<_>) = steps
+        .into_iter()
+        .partition(|step| step.block().is_some_and(|id| observed.silent.contains(id)));
+    if steps.is_empty() && looks.is_empty() {
+        silent.truncate(1);
+        steps = silent;
+    }
     let steps: Vec<_> = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
-    let answer = Answer::apply_or(steps, || {
-        if is_waiting {
-            wait(LOOK, "marked IP blocks are on their way".to_owned())
-        } else {
-            Answer::Settled(LoadBalancerStatus::empty())
-        }
+    let answer = Answer::apply_or(steps, || match looks.into_iter().min() {
+        Some(look) => wait(look, "marked IP blocks are on their way".to_owned()),
+        None => Answer::Settled(LoadBalancerStatus::empty()),
     });
     (answer, notes)
 }
