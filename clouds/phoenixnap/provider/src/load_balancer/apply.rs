@@ -14,9 +14,9 @@ use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::busy::{Later, Move};
-use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, not_attached, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads};
-use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::observe::{MarkName, Purchase, Seen};
 use crate::load_balancer::plan::answer::PATIENCE;
 use crate::load_balancer::step::CloudStep;
 
@@ -35,16 +35,15 @@ pub(crate) enum Learned {
     Blocks(Vec<IpBlock>),
     /// Nothing was bought.
     NotBought(Purchase),
-    /// Nothing was bought, because it was refused.
+    /// It was refused: nothing was bought, or the network takes no more, or the block is one that the API does not attach as it is.
     Refused(Refusal),
-    /// No block was bought, because it is not known yet whether the network takes that of another Service.
-    Awaits(Later),
+    /// It was not done now: the network or the block is busy, others come first, or it is not known yet whether the network takes the
+    /// block of another Service.
+    PutOff(Later),
     /// The block is on its way to the network.
     Attached,
     /// The block, as it is after the attachment was refused because it is there already.
     Block(Box<IpBlock>),
-    /// The block was not attached.
-    NotAttached(Unattached),
     /// The block is marked.
     Marked,
     /// The account does not know the tag that marks.
@@ -60,14 +59,14 @@ pub(crate) enum Learned {
 impl Told for Learned {
     fn refused(&self) -> Option<&Refusal> {
         match self {
-            Self::Refused(refusal) | Self::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
+            Self::Refused(refusal) => Some(refusal),
             _ => None,
         }
     }
 
     /// What the network is asked next it would refuse too.
     fn ends_wave(&self) -> bool {
-        matches!(self, Self::NotAttached(Unattached::Busy(_)))
+        matches!(self, Self::PutOff(_))
     }
 
     fn outcome(&self) -> WriteOutcome {
@@ -79,15 +78,13 @@ impl Told for Learned {
             | Self::Marked
             | Self::Detached
             | Self::Deleted => WriteOutcome::Taken,
-            Self::NotAttached(Unattached::Busy(_)) | Self::Awaits(_) => WriteOutcome::PutOff,
+            Self::PutOff(_) => WriteOutcome::PutOff,
             // It may have been asked for by then.
             Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
             Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
-            Self::NotBought(_)
-            | Self::Refused(_)
-            | Self::NotAttached(Unattached::Refused(_))
-            | Self::NoMarkName
-            | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::NotBought(_) | Self::Refused(_) | Self::NoMarkName | Self::Failed(_) => {
+                WriteOutcome::NotTaken
+            }
         }
     }
 }
@@ -174,7 +171,7 @@ impl Writer<'_> {
     /// be refused, because the network is at work on the block of another Service, is not asked for.
     async fn attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
         if let Some(later) = self.busy(Move::On, block) {
-            return Ok(Learned::NotAttached(Unattached::Busy(later)));
+            return Ok(Learned::PutOff(later));
         }
         let answer = self.try_to_attach(block, network).await;
         self.reads.network.answers(block);
@@ -194,7 +191,7 @@ impl Writer<'_> {
         let own = &self.reads.network;
         let is_own = own.is(network);
         if let Some(later) = self.busy(Move::Off, block).filter(|_| is_own) {
-            return Ok(Learned::NotAttached(Unattached::Busy(later)));
+            return Ok(Learned::PutOff(later));
         }
         let error = match self.client.detach(network, block).await {
             Ok(()) if is_own => {
@@ -211,7 +208,7 @@ impl Writer<'_> {
             };
             let later = is_busy.then(|| own.is_busy(Move::Off, block, error.to_string()));
             if let Some(later) = later.filter(|later| later.lasts < PATIENCE) {
-                return Ok(Learned::NotAttached(Unattached::Busy(later)));
+                return Ok(Learned::PutOff(later));
             }
         }
         Err(error.into())
@@ -267,25 +264,20 @@ impl Writer<'_> {
                 let text = format!(
                     "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
                 );
-                Ok(Learned::NotAttached(Unattached::Refused(
-                    Refusal::new(text).of_limit(true),
-                )))
+                Ok(Learned::Refused(Refusal::new(text).of_limit(true)))
             }
             // What is busy ends by itself, and this need not.
-            _ if has_failed => {
-                let refusal = not_attached(block, network, &error.to_string());
-                Ok(Learned::NotAttached(Unattached::Refused(refusal)))
-            }
+            _ if has_failed => Ok(Learned::Refused(not_attached(block, network, &error.to_string()))),
             others if is_full && !has_failed => {
                 let refusal = refusal!(
                     "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}";
                     "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it"
                 );
-                Ok(Learned::NotAttached(Unattached::Refused(refusal.of_limit(true))))
+                Ok(Learned::Refused(refusal.of_limit(true)))
             }
             _ if error.class == Class::Conflict => {
                 let later = reads.network.is_busy(Move::On, block, error.to_string());
-                Ok(Learned::NotAttached(Unattached::Busy(later)))
+                Ok(Learned::PutOff(later))
             }
             _ => Err(error.into()),
         }
@@ -317,10 +309,8 @@ impl Buyer<'_> {
         let bought = |block: Option<&str>| network.bought(key, block);
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            match network.reserve(key) {
-                Err(NoPlace::Full(full)) => return Ok(Learned::Refused(full)),
-                Err(NoPlace::Unknown(later)) => return Ok(Learned::Awaits(later)),
-                Ok(()) => {}
+            if let Err(why) = network.reserve(key) {
+                return Ok(why);
             }
             if self.seen.listed.elapsed() > FRESH {
                 match self.reads.bought_already(&wanted.identity).await? {

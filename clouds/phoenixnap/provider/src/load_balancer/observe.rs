@@ -86,15 +86,6 @@ pub(crate) enum Purchase {
     ClaimExpired,
 }
 
-/// Why a block could not be attached, or taken off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unattached {
-    /// The network or the block is busy, or others come first.
-    Busy(Later),
-    /// The network takes no more, or the block is one that the API does not attach as it is.
-    Refused(Refusal),
-}
-
 /// Whether the account knows the tag that marks blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum MarkName {

@@ -3,7 +3,8 @@
 use bowline_phoenixnap_client::{BlockTag, IpBlock, NewIpBlock};
 use bowline_plan::{Impact, Lane, Step};
 
-use crate::load_balancer::names;
+use crate::load_balancer::observe::busy::Move;
+use crate::load_balancer::{evidence, names};
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,32 @@ impl CloudStep {
             block: block.id.clone(),
             cidr: block.cidr.clone(),
             network: network.to_owned(),
+        }
+    }
+
+    /// Marks a block.
+    pub(crate) fn mark(IpBlock { id, cidr, tags, .. }: &IpBlock) -> Self {
+        Self::Mark {
+            block: id.clone(),
+            cidr: cidr.clone(),
+            tags: evidence::marked(tags),
+        }
+    }
+
+    /// The network that a block is moved to or off.
+    pub(crate) fn network(&self) -> Option<&str> {
+        match self {
+            Self::Attach { network, .. } | Self::Detach { network, .. } => Some(network),
+            _ => None,
+        }
+    }
+
+    /// Which way a block goes.
+    pub(crate) fn moves(&self) -> Option<Move> {
+        match self {
+            Self::Attach { .. } => Some(Move::On),
+            Self::Detach { .. } => Some(Move::Off),
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_provider::orphans::OrphanFacts;
 use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
     RefusalBook, Seen, ServiceKey, lock,
@@ -19,18 +20,17 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::load_balancer::apply::{Learned, Writer};
-use crate::load_balancer::blocks::used_addresses;
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::MarkName;
 use crate::load_balancer::observe::busy::Move;
 use crate::load_balancer::observe::reads::Reads;
-use crate::load_balancer::observe::{MarkName, Unattached};
+use crate::load_balancer::orphans::Evidence;
 use crate::load_balancer::plan::answer::LOOK;
 use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod gauges;
-mod measure;
 mod observe;
 pub(crate) mod plan;
 
@@ -95,7 +95,12 @@ impl Reconciler for Sweeper {
         Ok(Intent {
             cluster: ClusterTags { uid },
             classes: facts.services.classes().clone(),
-            used: used_addresses(&*facts.services),
+            evidence: Evidence::of(&OrphanFacts {
+                services: Arc::clone(&facts.services),
+                nodes: Arc::default(),
+                cluster: Arc::clone(&facts.cluster),
+                now: facts.now,
+            }),
             services: services
                 .into_iter()
                 .map(|service| (ServiceKey::of(&service), service))
@@ -224,15 +229,9 @@ impl Reconciler for Sweeper {
             Learned::Failed(error) => {
                 observed.failed.insert(block.to_owned(), error.to_string());
             }
-            Learned::NotAttached(Unattached::Busy(later)) => {
-                let to = match step {
-                    CloudStep::Attach { .. } => Move::On,
-                    _ => Move::Off,
-                };
-                observed.busy.insert(to, later);
-            }
+            Learned::PutOff(later) => observed.busy.extend(step.moves().map(|to| (to, later))),
             // A Service at which nothing changes is looked at every ten minutes only.
-            Learned::NotAttached(Unattached::Refused(refusal)) => {
+            Learned::Refused(refusal) => {
                 observed.failed.insert(block.to_owned(), refusal.reason);
             }
             _ => self.predict(observed, step),
@@ -254,7 +253,7 @@ impl Reconciler for Sweeper {
     }
 
     fn measure(&self, _: &Intent, observed: &Seen<Observed, (), CloudStep>) -> Vec<Measurement> {
-        measure::measure(observed, &self.network)
+        gauges::measure(observed, &self.network)
     }
 }
 
@@ -280,7 +279,8 @@ impl Sweeper {
             .map_err(|refusal| CloudError::other(refusal.to_string()))?;
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         let is_held = |block: &IpBlock| {
-            evidence::is_marked(block) && matches!(plan::fate(block, &self.network), plan::Fate::Detach(_))
+            let fate = plan::fate(block, &self.network);
+            evidence::is_marked(block) && matches!(fate, plan::Fate::Step(CloudStep::Detach { .. }))
         };
         let network = match blocks.iter().any(is_held) {
             true => self.reads.network.in_a_moment().await.known(),

@@ -12,6 +12,7 @@ use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock, NetworkBloc
 use bowline_plan::{Refusal, refusal};
 use tokio::time::{Instant, timeout};
 
+use crate::load_balancer::apply::Learned;
 use crate::load_balancer::observe::busy::{Busy, LOOKS, Later, Move};
 
 /// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::load_balancer::watch) waits too.
@@ -60,14 +61,6 @@ impl Shown {
             Self::Denied(_) | Self::Unknown(_) | Self::NotServed => None,
         }
     }
-}
-
-/// Why no place is kept for a block.
-pub(crate) enum NoPlace {
-    /// The network is full.
-    Full(Refusal),
-    /// Whether the network takes the block of another Service is not known yet. If not, one more would be bought in vain.
-    Unknown(Later),
 }
 
 /// The public network.
@@ -211,23 +204,18 @@ impl Network {
         None
     }
 
-    /// Keeps a place for the block that is about to be bought for a Service, if there is one.
-    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), NoPlace> {
+    /// Keeps a place for the block that is about to be bought for a Service; else says why not: the network is full, or it is not known yet
+    /// whether it takes the block of another one.
+    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), Learned> {
         if let Some(later) = self.unanswered_for(service) {
-            return Err(NoPlace::Unknown(later));
+            return Err(Learned::PutOff(later));
         }
         let mut places = lock(&self.facts.places);
         if let Some(full) = self.facts.full_for(service, &places) {
-            return Err(NoPlace::Full(full));
+            return Err(Learned::Refused(full));
         }
         places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
-        places.push(Place {
-            service: service.clone(),
-            block: None,
-            since: Instant::now(),
-            is_answered: false,
-            is_earlier: false,
-        });
+        places.push(Place::new(service.clone(), None));
         Ok(())
     }
 
@@ -235,13 +223,7 @@ impl Network {
     pub(crate) fn found_waiting(&self, service: ServiceKey, block: String) {
         let mut places = lock(&self.facts.places);
         if places.iter().all(|place| place.service != service) {
-            places.push(Place {
-                service,
-                block: Some(block),
-                since: Instant::now(),
-                is_answered: false,
-                is_earlier: true,
-            });
+            places.push(Place::new(service, Some(block)));
         }
     }
 
@@ -556,6 +538,17 @@ impl Facts {
 }
 
 impl Place {
+    /// With the block that an earlier process bought, if one did.
+    fn new(service: ServiceKey, block: Option<String>) -> Self {
+        Self {
+            service,
+            is_earlier: block.is_some(),
+            block,
+            since: Instant::now(),
+            is_answered: false,
+        }
+    }
+
     fn is_shown_by(&self, network: &PublicNetwork) -> bool {
         let mut shown = network.ip_blocks.iter().flatten();
         shown.any(|block| self.block.as_ref() == Some(&block.id))
