@@ -69,7 +69,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{
     BackgroundWork, LoadBalancer, Service, ServiceClasses, ServiceKey, ServicesView, facts,
 };
-use bowline_drive::Lanes;
+use bowline_drive::{Haste, Lanes};
 use bowline_kube_io::{Kube, ServiceCache};
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
@@ -179,8 +179,8 @@ pub struct ServiceController {
     left_behind: Mutex<LeftBehind>,
     /// Until when a call may take effect on what several Services go by.
     late_of_others: Mutex<LateOfOthers>,
-    /// What the last run of each background work had to say.
-    background_dedup: Mutex<BTreeMap<usize, EventDedup>>,
+    /// What the last run of each background work had to say, and which calls of its runs were given up.
+    background_runs: Mutex<BTreeMap<usize, (EventDedup, Haste)>>,
 }
 
 impl Work for ServiceController {
@@ -250,7 +250,7 @@ impl ServiceController {
             news: Notify::new(),
             left_behind: Mutex::default(),
             late_of_others: Mutex::default(),
-            background_dedup: Mutex::default(),
+            background_runs: Mutex::default(),
             view: Arc::new(ServedServices {
                 services: Arc::clone(&services),
                 classes: provider.classes.clone(),

@@ -7,6 +7,7 @@
 //! It has no runtime and no clock: where the plan waits, the drive ends and says for how long, and it is driven again with
 //! the same session.
 
+mod haste;
 mod lanes;
 pub mod orphans;
 mod predict;
@@ -25,6 +26,7 @@ use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+pub use haste::Haste;
 pub use lanes::{Lanes, Wait};
 pub use predict::{predict, predict_session};
 

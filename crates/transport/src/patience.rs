@@ -12,7 +12,7 @@ const SHORTEST: Duration = Duration::from_millis(5_500);
 
 /// How long a write goes without an answer before that is told. Less than a process that is told to stop waits for its calls, and less than
 /// [`SHORTEST`]: however a call ends, it is told by then.
-const SILENT: Duration = Duration::from_secs(4);
+pub const SILENT: Duration = Duration::from_secs(4);
 
 /// How long a call may go without an answer that was given up so many times in a row: twice as long each time. So a cloud that is slower
 /// gets its work done as well, at last within the whole time limit.

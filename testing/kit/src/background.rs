@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{BackgroundFacts, CloudError, CloudProvider, DynPlan, KubeWrite, Measurement};
-use bowline_drive::{DriveError, Driven, Hooks, Lanes, Mode, drive};
+use bowline_drive::{DriveError, Driven, Haste, Hooks, Lanes, Mode, drive};
 use futures::future::BoxFuture;
 
 /// Runs a provider's background work until it need not wait; its notes, each once, and what it has counted.
@@ -30,6 +31,7 @@ pub async fn run_background(
     let hooks = Working {
         name,
         notes: Mutex::default(),
+        haste: Haste::default(),
     };
     for _ in 0..crate::MAX_WAITS {
         let mut session = Arc::clone(&work).begin(facts()).unwrap();
@@ -50,6 +52,7 @@ pub async fn run_background(
 struct Working {
     name: &'static str,
     notes: Mutex<Vec<Note>>,
+    haste: Haste,
 }
 
 impl Hooks<BackgroundFacts, Infallible> for Working {
@@ -68,6 +71,14 @@ impl Hooks<BackgroundFacts, Infallible> for Working {
         write: &'a KubeWrite,
     ) -> BoxFuture<'a, Result<(), Infallible>> {
         panic!("{} writes to Kubernetes: {write:?}", self.name)
+    }
+
+    fn newer_waits<'a>(&'a self, label: &'a str) -> BoxFuture<'a, Duration> {
+        Box::pin(self.haste.newer_waits(label, std::future::pending()))
+    }
+
+    fn made(&self, label: &str, gave_up: bool, _longest: Duration) {
+        self.haste.made(label, gave_up);
     }
 
     fn object(&self) -> String {

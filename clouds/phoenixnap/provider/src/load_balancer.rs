@@ -115,6 +115,7 @@ impl Reconciler for Balancers {
             reads,
             cluster: &intent.identity().cluster,
             mark: seen.memory.own.mark,
+            gives_way: false,
         };
         writer.apply(step).await
     }

@@ -65,9 +65,10 @@ bowline_cloud_kit::switches! {
             assumed(true => false, "The Go manager accepts two spellings of the type, so more than one component \
                  may write it.")
             "A block that is `assigning` names its network already.";
-        /// Whether a detachment is refused with 409 while its network is `BUSY`.
+        /// Whether a detachment keeps its network `BUSY`, and is refused with 409 while it is.
         busy_refuses_detachment: bool = false,
-            assumed(false => true, NOBODY) "A detachment is refused with 409 while its network is `BUSY`.";
+            assumed(false => true, NOBODY)
+            "A detachment keeps its network `BUSY`, and is refused with 409 while it is.";
         /// How the type of an assignment and the status of a block are spelled.
         spelling: Spelling = Spelling::Words,
             assumed(Spelling::Words => Spelling::Constants, "Both occur in the Go manager's source.")

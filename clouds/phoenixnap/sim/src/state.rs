@@ -196,6 +196,12 @@ impl State {
             BlockStatus::Unassigned
         };
         if let Some(block) = self.blocks.get_mut(block) {
+            let network = block.assignment.as_ref().and_then(|it| it.resource_id.as_ref());
+            if let Some(network) = network.and_then(|id| self.networks.get_mut(id))
+                && self.behaviour.busy_refuses_detachment
+            {
+                network.busy_until = until;
+            }
             begin(block, BlockStatus::Unassigning, to, is_failing, until);
         }
         self.settle();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey};
-use bowline_drive::{Driven, Hooks, Mode, Wait, drive};
+use bowline_drive::{Driven, Haste, Hooks, Mode, Wait, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
@@ -30,6 +30,7 @@ impl ServiceController {
         for index in 0..self.provider.background.len() {
             self.queue.add(Key::Background(index));
         }
+        self.news.notify_waiters();
     }
 
     /// Something of the cloud was given back: who was refused for want of room tries again, and does not wait for the schedule.
@@ -61,16 +62,19 @@ impl ServiceController {
                 return again(work.period());
             }
         };
+        let (said_before, haste) = lock(&self.background_runs).remove(&index).unwrap_or_default();
         let hooks = BackgroundHooks {
             controller: self,
             index,
             name: work.name(),
-            said_before: lock(&self.background_dedup).remove(&index).unwrap_or_default(),
+            said_before,
             dedup: Mutex::default(),
+            haste,
         };
         let driven = drive(&mut *session, Mode::Apply(&self.lanes), &hooks, &mut false).await;
         // What holds for many runs is said once.
-        lock(&self.background_dedup).insert(index, std::mem::take(&mut *lock(&hooks.dedup)));
+        let said = std::mem::take(&mut *lock(&hooks.dedup));
+        lock(&self.background_runs).insert(index, (said, hooks.haste));
         match &driven {
             Ok(Driven::Settled(..) | Driven::Wait { .. }) => {
                 self.ctx
@@ -108,6 +112,7 @@ struct BackgroundHooks<'a> {
     /// What the last run had to say.
     said_before: EventDedup,
     dedup: Mutex<EventDedup>,
+    haste: Haste,
 }
 
 impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
@@ -148,6 +153,27 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     fn progressed(&self, is_working: bool) {
         self.controller
             .progressed(&Key::Background(self.index), is_working);
+    }
+
+    fn newer_waits<'b>(&'b self, label: &'b str) -> BoxFuture<'b, Duration> {
+        let newer = async {
+            loop {
+                let news = self.controller.news.notified();
+                if self
+                    .controller
+                    .queue
+                    .is_asked_for_again(&Key::Background(self.index))
+                {
+                    return;
+                }
+                news.await;
+            }
+        };
+        Box::pin(self.haste.newer_waits(label, newer))
+    }
+
+    fn made(&self, label: &str, gave_up: bool, _longest: Duration) {
+        self.haste.made(label, gave_up);
     }
 
     fn waiting(&self, lane: &Lane) -> Wait<'_> {

@@ -13,10 +13,11 @@ use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::names::ClusterTags;
-use crate::load_balancer::observe::busy::Later;
-use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
+use crate::load_balancer::observe::busy::{Later, Move};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, not_attached, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads};
-use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::observe::{MarkName, Purchase, Seen};
+use crate::load_balancer::plan::answer::PATIENCE;
 use crate::load_balancer::step::CloudStep;
 
 /// A list that is older than this does not decide a purchase: the blocks are looked for once more.
@@ -34,16 +35,15 @@ pub(crate) enum Learned {
     Blocks(Vec<IpBlock>),
     /// Nothing was bought.
     NotBought(Purchase),
-    /// Nothing was bought, because it was refused.
+    /// It was refused: nothing was bought, or the network takes no more, or the block is one that the API does not attach as it is.
     Refused(Refusal),
-    /// No block was bought, because it is not known yet whether the network takes that of another Service.
-    Awaits(Later),
+    /// It was not done now: the network or the block is busy, others come first, or it is not known yet whether the network takes the
+    /// block of another Service.
+    PutOff(Later),
     /// The block is on its way to the network.
     Attached,
     /// The block, as it is after the attachment was refused because it is there already.
     Block(Box<IpBlock>),
-    /// The block was not attached.
-    NotAttached(Unattached),
     /// The block is marked.
     Marked,
     /// The account does not know the tag that marks.
@@ -59,9 +59,14 @@ pub(crate) enum Learned {
 impl Told for Learned {
     fn refused(&self) -> Option<&Refusal> {
         match self {
-            Self::Refused(refusal) | Self::NotAttached(Unattached::Refused(refusal)) => Some(refusal),
+            Self::Refused(refusal) => Some(refusal),
             _ => None,
         }
+    }
+
+    /// What the network is asked next it would refuse too.
+    fn ends_wave(&self) -> bool {
+        matches!(self, Self::PutOff(_))
     }
 
     fn outcome(&self) -> WriteOutcome {
@@ -73,15 +78,13 @@ impl Told for Learned {
             | Self::Marked
             | Self::Detached
             | Self::Deleted => WriteOutcome::Taken,
-            Self::NotAttached(Unattached::Busy(_)) | Self::Awaits(_) => WriteOutcome::PutOff,
+            Self::PutOff(_) => WriteOutcome::PutOff,
             // It may have been asked for by then.
             Self::NotBought(Purchase::ClaimExpired) => WriteOutcome::Unknown,
             Self::Failed(error) if error.kind() == ErrorKind::Transient => WriteOutcome::Unknown,
-            Self::NotBought(_)
-            | Self::Refused(_)
-            | Self::NotAttached(Unattached::Refused(_))
-            | Self::NoMarkName
-            | Self::Failed(_) => WriteOutcome::NotTaken,
+            Self::NotBought(_) | Self::Refused(_) | Self::NoMarkName | Self::Failed(_) => {
+                WriteOutcome::NotTaken
+            }
         }
     }
 }
@@ -93,6 +96,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) cluster: &'a ClusterTags,
     /// Whether the account knows the tag that marks.
     pub(crate) mark: MarkName,
+    /// Whether it lets Services go first that wait for the network.
+    pub(crate) gives_way: bool,
 }
 
 impl Writer<'_> {
@@ -106,10 +111,7 @@ impl Writer<'_> {
             }
             CloudStep::Attach { block, network, .. } => self.attach(block, network).await,
             CloudStep::Mark { block, tags, .. } => self.mark(block, tags).await,
-            CloudStep::Detach { block, network, .. } => {
-                self.client.detach(network, block).await?;
-                Ok(Learned::Detached)
-            }
+            CloudStep::Detach { block, network, .. } => self.detach(block, network).await,
             CloudStep::Delete { block, .. } => self.delete(block).await,
         }
     }
@@ -168,19 +170,55 @@ impl Writer<'_> {
     /// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full. What is known to
     /// be refused, because the network is at work on the block of another Service, is not asked for.
     async fn attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
-        if let Some(later) = self.reads.network.busy() {
-            return Ok(Learned::NotAttached(Unattached::Busy(later)));
+        if let Some(later) = self.busy(Move::On, block) {
+            return Ok(Learned::PutOff(later));
         }
         let answer = self.try_to_attach(block, network).await;
         self.reads.network.answers(block);
         answer
     }
 
+    fn busy(&self, to: Move, block: &str) -> Option<Later> {
+        let network = &self.reads.network;
+        match self.gives_way {
+            true => network.busy_for_sweeper(to, block),
+            false => network.busy(to, block),
+        }
+    }
+
+    /// Takes a block off its network. That one is refused while the network is at work is no failure, unless it stays so.
+    async fn detach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
+        let own = &self.reads.network;
+        let is_own = own.is(network);
+        if let Some(later) = self.busy(Move::Off, block).filter(|_| is_own) {
+            return Ok(Learned::PutOff(later));
+        }
+        let error = match self.client.detach(network, block).await {
+            Ok(()) if is_own => {
+                own.begins(Move::Off, block);
+                return Ok(Learned::Detached);
+            }
+            Ok(()) => return Ok(Learned::Detached),
+            Err(error) => error,
+        };
+        if is_own && error.class == Class::Conflict {
+            let is_busy = own.is_moving() || {
+                let now = timeout(ASIDE, self.client.public_network(network)).await;
+                now.is_ok_and(|now| now.is_ok_and(|now| now.is_busy()))
+            };
+            let later = is_busy.then(|| own.is_busy(Move::Off, block, error.to_string()));
+            if let Some(later) = later.filter(|later| later.lasts < PATIENCE) {
+                return Ok(Learned::PutOff(later));
+            }
+        }
+        Err(error.into())
+    }
+
     async fn try_to_attach(&self, block: &str, network: &str) -> Result<Learned, CloudError> {
         let Self { client, reads, .. } = self;
         let error = match client.attach(network, block).await {
             Ok(()) => {
-                reads.network.begins(block);
+                reads.network.begins(Move::On, block);
                 return Ok(Learned::Attached);
             }
             Err(error) => error,
@@ -200,7 +238,7 @@ impl Writer<'_> {
                 // Half of it may be left from an attachment that failed.
                 Ok(Ok(now)) if blocks::attachment(&now, network) == Attachment::Done => {
                     // Whether the network would take another block is known by this one.
-                    reads.network.begins(block);
+                    reads.network.begins(Move::On, block);
                     reads.network.sees(&now);
                     return Ok(Learned::Block(Box::new(now)));
                 }
@@ -217,7 +255,7 @@ impl Writer<'_> {
         let now = timeout(ASIDE, client.public_network(network)).await.ok();
         let now = now.and_then(Result::ok);
         // What this process is attaching may have ended between the two answers.
-        let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy) || reads.network.is_attaching();
+        let is_busy = now.as_ref().is_some_and(PublicNetwork::is_busy) || reads.network.is_moving();
         let is_refused_for_long = is_free && !is_busy && refuses();
         // At first, network or block may have become free between the two answers.
         let is_full = is_refused_for_long && is_looked_at && now.is_some();
@@ -226,25 +264,20 @@ impl Writer<'_> {
                 let text = format!(
                     "public network {network} has {others} IP blocks and takes no more, so no more services either: {error}"
                 );
-                Ok(Learned::NotAttached(Unattached::Refused(
-                    Refusal::new(text).of_limit(true),
-                )))
+                Ok(Learned::Refused(Refusal::new(text).of_limit(true)))
             }
             // What is busy ends by itself, and this need not.
-            _ if has_failed => {
-                let refusal = not_attached(block, network, &error.to_string());
-                Ok(Learned::NotAttached(Unattached::Refused(refusal)))
-            }
+            _ if has_failed => Ok(Learned::Refused(not_attached(block, network, &error.to_string()))),
             others if is_full && !has_failed => {
                 let refusal = refusal!(
                     "public network {network} has {others} other IP blocks and refuses IP block {block} again and again, although the network is not busy and the block is free: {error}";
                     "the network may be full: delete a Service that is not needed, or ask phoenixNAP how many blocks the network takes. The block is billed meanwhile, and is attached when the network takes it"
                 );
-                Ok(Learned::NotAttached(Unattached::Refused(refusal.of_limit(true))))
+                Ok(Learned::Refused(refusal.of_limit(true)))
             }
             _ if error.class == Class::Conflict => {
-                let later = reads.network.is_busy(error.to_string());
-                Ok(Learned::NotAttached(Unattached::Busy(later)))
+                let later = reads.network.is_busy(Move::On, block, error.to_string());
+                Ok(Learned::PutOff(later))
             }
             _ => Err(error.into()),
         }
@@ -276,10 +309,8 @@ impl Buyer<'_> {
         let bought = |block: Option<&str>| network.bought(key, block);
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            match network.reserve(key).await {
-                Err(NoPlace::Full(full)) => return Ok(Learned::Refused(full)),
-                Err(NoPlace::Unknown(later)) => return Ok(Learned::Awaits(later)),
-                Ok(()) => {}
+            if let Err(why) = network.reserve(key) {
+                return Ok(why);
             }
             if self.seen.listed.elapsed() > FRESH {
                 match self.reads.bought_already(&wanted.identity).await? {

@@ -62,12 +62,12 @@ impl ClusterTags {
 
 /// The UID of the cluster that a block's tags name.
 pub(crate) fn cluster_of(block: &IpBlock) -> Option<&str> {
-    block
-        .tags
-        .iter()
-        .find(|tag| tag.name == CLUSTER)?
-        .value
-        .as_deref()
+    value(block, CLUSTER)
+}
+
+fn value<'a>(block: &'a IpBlock, name: &str) -> Option<&'a str> {
+    let tag = block.tags.iter().find(|tag| tag.name == name)?;
+    tag.value.as_deref()
 }
 
 /// Whether a block is to be given back.
@@ -107,14 +107,7 @@ pub(crate) fn missing(block: &IpBlock, cluster: &ClusterTags, service: &ServiceK
 
 /// The Service that a block's tags name.
 pub(crate) fn service_of(block: &IpBlock) -> Option<ServiceKey> {
-    let value = |name: &str| {
-        block
-            .tags
-            .iter()
-            .find(|tag| tag.name == name)
-            .and_then(|tag| tag.value.as_deref())
-    };
-    Some(ServiceKey::new(value(NAMESPACE)?, value(NAME)?))
+    Some(ServiceKey::new(value(block, NAMESPACE)?, value(block, NAME)?))
 }
 
 /// The tags of a block after it was marked: it no longer bears its Service's name, and everything else stays.

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::load_balancer::apply::Learned;
 use crate::load_balancer::blocks::PREDICTED_CIDR;
 use crate::load_balancer::names::DELETE;
-use crate::load_balancer::observe::{MarkName, Purchase, Seen, Unattached};
+use crate::load_balancer::observe::{MarkName, Purchase, Seen};
 use crate::load_balancer::step::CloudStep;
 
 /// Adds what an answer told.
@@ -24,20 +24,19 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             }
             seen.memory.own.purchase = purchase;
         }
-        (_, Learned::Awaits(later)) => seen.unanswered = Some(later),
+        (CloudStep::BuyBlock { .. }, Learned::PutOff(later)) => seen.unanswered = Some(later),
         (CloudStep::Attach { block, network, .. }, Learned::Attached) => attached(seen, block, network),
         (CloudStep::Attach { block, .. }, Learned::Block(now)) => {
             for known in seen.blocks.iter_mut().filter(|known| known.id == *block) {
                 *known = (*now).clone();
             }
         }
-        (_, Learned::NotAttached(why)) => {
-            let busy = match why {
-                Unattached::Busy(later) => Some(later),
-                Unattached::Refused(_) => None,
-            };
-            seen.memory.own.refused = busy.as_ref().map(|later| later.why.clone());
-            seen.busy = busy;
+        (_, Learned::PutOff(later)) => {
+            seen.memory.own.refused = Some(later.why.clone());
+            seen.busy = Some(later);
+        }
+        (CloudStep::Attach { .. }, Learned::Refused(_)) => {
+            (seen.busy, seen.memory.own.refused) = (None, None)
         }
         (CloudStep::Mark { block, .. }, Learned::Marked) => {
             seen.blocks.retain(|known| known.id != *block);

@@ -86,24 +86,6 @@ pub(crate) enum Purchase {
     ClaimExpired,
 }
 
-/// Why a block could not be attached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unattached {
-    /// The network or the block is busy.
-    Busy(Later),
-    /// The network takes no more, or the block is one that the API does not attach as it is.
-    Refused(Refusal),
-}
-
-impl Unattached {
-    pub(crate) fn into_text(self) -> String {
-        match self {
-            Self::Busy(later) => later.why,
-            Self::Refused(refusal) => refusal.reason,
-        }
-    }
-}
-
 /// Whether the account knows the tag that marks blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum MarkName {

@@ -68,21 +68,21 @@ pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<F
 }
 
 /// What tells whose blocks are.
-struct Evidence {
+pub(crate) struct Evidence {
     judge: Judge,
     /// The addresses that Services ask for or show.
     used: Vec<IpAddr>,
 }
 
 impl Evidence {
-    fn of(facts: &OrphanFacts) -> Self {
+    pub(crate) fn of(facts: &OrphanFacts) -> Self {
         Self {
             judge: Judge::new(facts, facts.cluster.uid.clone(), &[], |_| None),
             used: blocks::used_addresses(&*facts.services),
         }
     }
 
-    fn found(&self, block: &IpBlock) -> Found {
+    pub(crate) fn found(&self, block: &IpBlock) -> Found {
         let owner = Owner {
             key: evidence::service_of(block),
             ..Owner::default()
@@ -125,9 +125,7 @@ impl Evidence {
             why,
         }
     }
-}
 
-impl Evidence {
     /// A block that no tag says a manager bought, if a Service asks for an address of it, or shows one.
     fn without_tags(&self, block: &IpBlock, facts: &OrphanFacts) -> Option<Found> {
         let services = facts.services.services();
@@ -242,26 +240,17 @@ impl Reconciler for Remover {
         if !found.standing.is_orphan() {
             return Plan::new(Answer::Refused(Refusal::new(found.why)));
         }
-        let (id, cidr) = (block.id.clone(), block.cidr.clone());
+        let IpBlock { id, cidr, .. } = block;
         if !evidence::is_marked(block) {
             return Plan::new(cloud(vec![match seen.memory.own {
                 MarkName::Missing => CloudStep::CreateTagName { name: DELETE },
-                MarkName::Assumed | MarkName::Ensured => CloudStep::Mark {
-                    block: id,
-                    cidr,
-                    tags: evidence::marked(&block.tags),
-                },
+                MarkName::Assumed | MarkName::Ensured => CloudStep::mark(block),
             }]));
         }
         Plan::new(match fate(block, &self.network) {
             Fate::Wait => wait(LOOK, format!("IP block {id} is {}", block.status)),
             Fate::LeaveAlone(why) => Answer::Refused(Refusal::new(format!("IP block {id} ({cidr}) {why}"))),
-            Fate::Delete => cloud(vec![CloudStep::Delete { block: id, cidr }]),
-            Fate::Detach(network) => cloud(vec![CloudStep::Detach {
-                block: id,
-                cidr,
-                network,
-            }]),
+            Fate::Step(step) => cloud(vec![step]),
         })
     }
 
@@ -276,6 +265,7 @@ impl Reconciler for Remover {
             reads: &self.reads,
             cluster: &intent.cluster,
             mark: seen.memory.own,
+            gives_way: false,
         };
         writer.apply(step).await
     }

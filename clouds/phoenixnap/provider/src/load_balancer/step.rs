@@ -3,7 +3,8 @@
 use bowline_phoenixnap_client::{BlockTag, IpBlock, NewIpBlock};
 use bowline_plan::{Impact, Lane, Step};
 
-use crate::load_balancer::names;
+use crate::load_balancer::observe::busy::Move;
+use crate::load_balancer::{evidence, names};
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +64,43 @@ impl CloudStep {
             network: network.to_owned(),
         }
     }
+
+    /// Marks a block.
+    pub(crate) fn mark(IpBlock { id, cidr, tags, .. }: &IpBlock) -> Self {
+        Self::Mark {
+            block: id.clone(),
+            cidr: cidr.clone(),
+            tags: evidence::marked(tags),
+        }
+    }
+
+    /// The network that a block is moved to or off.
+    pub(crate) fn network(&self) -> Option<&str> {
+        match self {
+            Self::Attach { network, .. } | Self::Detach { network, .. } => Some(network),
+            _ => None,
+        }
+    }
+
+    /// Which way a block goes.
+    pub(crate) fn moves(&self) -> Option<Move> {
+        match self {
+            Self::Attach { .. } => Some(Move::On),
+            Self::Detach { .. } => Some(Move::Off),
+            _ => None,
+        }
+    }
+
+    /// The block that is there already.
+    pub(crate) fn block(&self) -> Option<&str> {
+        match self {
+            Self::CreateTagName { .. } | Self::BuyBlock { .. } => None,
+            Self::Attach { block, .. }
+            | Self::Mark { block, .. }
+            | Self::Detach { block, .. }
+            | Self::Delete { block, .. } => Some(block),
+        }
+    }
 }
 
 /// The label of a step that marks the block with these addresses.
@@ -85,11 +123,9 @@ impl Step for CloudStep {
     fn object(&self) -> String {
         match self {
             Self::CreateTagName { name } => format!("tag {name}"),
-            Self::BuyBlock { .. } => "ip block".to_owned(),
-            Self::Attach { block, .. }
-            | Self::Mark { block, .. }
-            | Self::Detach { block, .. }
-            | Self::Delete { block, .. } => format!("ip block {block}"),
+            _ => self
+                .block()
+                .map_or_else(|| "ip block".to_owned(), |id| format!("ip block {id}")),
         }
     }
 

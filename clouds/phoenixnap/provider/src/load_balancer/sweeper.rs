@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_provider::orphans::OrphanFacts;
 use bowline_cloud_provider::{
     Asker, BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler,
     RefusalBook, Seen, ServiceKey, lock,
@@ -19,16 +20,17 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::load_balancer::apply::{Learned, Writer};
-use crate::load_balancer::blocks::used_addresses;
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::MarkName;
+use crate::load_balancer::observe::busy::Move;
 use crate::load_balancer::observe::reads::Reads;
+use crate::load_balancer::orphans::Evidence;
+use crate::load_balancer::plan::answer::LOOK;
 use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod gauges;
-mod measure;
 mod observe;
 pub(crate) mod plan;
 
@@ -55,8 +57,26 @@ pub(crate) struct Sweeper {
     without_block: Mutex<BTreeMap<(ServiceKey, IpAddr), Instant>>,
     /// The attachments that were refused: each is tried less and less often.
     refusals: RefusalBook<CloudStep>,
+    /// The blocks of which a write failed: it is tried again in the next run.
+    failed: Mutex<BTreeMap<String, Failed>>,
     /// Whether a block was taken off its network, or given back.
     has_made_room: AtomicBool,
+}
+
+/// A write that failed.
+struct Failed {
+    why: String,
+    /// Whether it had no answer.
+    is_silent: bool,
+    /// When, until the run is over.
+    held_since: Option<Instant>,
+}
+
+impl Failed {
+    /// A run that has to wait is not over for a long time.
+    fn is_held(&self) -> bool {
+        self.held_since.is_some_and(|since| since.elapsed() < PERIOD)
+    }
 }
 
 impl Reconciler for Sweeper {
@@ -75,7 +95,12 @@ impl Reconciler for Sweeper {
         Ok(Intent {
             cluster: ClusterTags { uid },
             classes: facts.services.classes().clone(),
-            used: used_addresses(&*facts.services),
+            evidence: Evidence::of(&OrphanFacts {
+                services: Arc::clone(&facts.services),
+                nodes: Arc::default(),
+                cluster: Arc::clone(&facts.cluster),
+                now: facts.now,
+            }),
             services: services
                 .into_iter()
                 .map(|service| (ServiceKey::of(&service), service))
@@ -86,22 +111,33 @@ impl Reconciler for Sweeper {
     async fn observe(
         &self,
         intent: &Intent,
-        last: Option<Observed>,
+        _: Option<Observed>,
         _: &mut Memory<(), CloudStep>,
     ) -> Result<Observed, CloudError> {
-        let Listed { entries: blocks, odd } = self.reads.blocks_of_cluster(&intent.cluster).await?;
-        self.reads.network.listed(|id| {
+        let network = &self.reads.network;
+        let Listed {
+            entries: mut blocks,
+            odd,
+        } = self.reads.blocks_of_cluster(&intent.cluster).await?;
+        network.listed(|id| {
             let mut waiting = blocks.iter().filter(|block| !evidence::is_marked(block));
             waiting.any(|block| block.id == id && attachment(block, &self.network) != Attachment::Done)
         });
-        let mut failed = last.map(|last| last.failed).unwrap_or_default();
-        for block in blocks.iter().filter(|block| !evidence::is_marked(block)) {
-            self.reads.network.sees(block);
-            if let Some(why) = self.reads.network.holds_back(block) {
+        let (mut failed, silent) = self.failed(&blocks);
+        for block in &mut blocks {
+            network.sees(block);
+            if block.status == BlockStatus::Assigned && network.is_leaving(&block.id) {
+                block.status = BlockStatus::Unassigning; // the list is behind
+            }
+            if let Some(why) = network.holds_back(block).filter(|_| !evidence::is_marked(block)) {
                 failed.insert(block.id.clone(), why.reason);
             }
         }
+        let busy = [Move::On, Move::Off].map(|to| Some((to, network.busy_for_sweeper(to, "")?)));
         Ok(Observed {
+            busy: busy.into_iter().flatten().collect(),
+            look: network.look().unwrap_or(LOOK),
+            silent,
             orphans: self.orphans(intent, &blocks),
             going: self.going(&blocks),
             unlisted: self.unlisted(intent, &blocks, &odd),
@@ -145,8 +181,21 @@ impl Reconciler for Sweeper {
             reads: &self.reads,
             cluster: &intent.cluster,
             mark: MarkName::Ensured,
+            gives_way: true,
         };
         let result = writer.apply(step).await;
+        if let Some(block) = step.block() {
+            let failed = result.as_ref().err().map(|error| Failed {
+                why: error.to_string(),
+                is_silent: error.is_unheard(),
+                held_since: Some(Instant::now()),
+            });
+            let mut all = lock(&self.failed);
+            match failed {
+                Some(failed) => all.insert(block.to_owned(), failed),
+                None => all.remove(block),
+            };
+        }
         if matches!(result, Ok(Learned::Detached | Learned::Deleted)) {
             self.refusals.room_was_made();
             self.has_made_room.store(true, Ordering::Relaxed);
@@ -168,21 +217,23 @@ impl Reconciler for Sweeper {
         Some((&self.refusals, asker))
     }
 
+    fn settled(&self, _: &Intent) {
+        let mut failed = lock(&self.failed);
+        failed.values_mut().for_each(|it| it.held_since = None);
+    }
+
     fn learn(&self, observed: &mut Seen<Observed, (), CloudStep>, step: &CloudStep, learned: Learned) {
-        let (CloudStep::Detach { block, .. }
-        | CloudStep::Delete { block, .. }
-        | CloudStep::Attach { block, .. }
-        | CloudStep::Mark { block, .. }) = step
-        else {
+        let Some(block) = step.block() else {
             return;
         };
         match learned {
             Learned::Failed(error) => {
-                observed.failed.insert(block.clone(), error.to_string());
+                observed.failed.insert(block.to_owned(), error.to_string());
             }
+            Learned::PutOff(later) => observed.busy.extend(step.moves().map(|to| (to, later))),
             // A Service at which nothing changes is looked at every ten minutes only.
-            Learned::NotAttached(why) => {
-                observed.failed.insert(block.clone(), why.into_text());
+            Learned::Refused(refusal) => {
+                observed.failed.insert(block.to_owned(), refusal.reason);
             }
             _ => self.predict(observed, step),
         }
@@ -203,7 +254,7 @@ impl Reconciler for Sweeper {
     }
 
     fn measure(&self, _: &Intent, observed: &Seen<Observed, (), CloudStep>) -> Vec<Measurement> {
-        measure::measure(observed, &self.network)
+        gauges::measure(observed, &self.network)
     }
 }
 
@@ -217,6 +268,7 @@ impl Sweeper {
             suspects: Mutex::default(),
             without_block: Mutex::default(),
             refusals: RefusalBook::default(),
+            failed: Mutex::default(),
             has_made_room: AtomicBool::new(false),
         }
     }
@@ -228,7 +280,8 @@ impl Sweeper {
             .map_err(|refusal| CloudError::other(refusal.to_string()))?;
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         let is_held = |block: &IpBlock| {
-            evidence::is_marked(block) && matches!(plan::fate(block, &self.network), plan::Fate::Detach(_))
+            let fate = plan::fate(block, &self.network);
+            evidence::is_marked(block) && matches!(fate, plan::Fate::Step(CloudStep::Detach { .. }))
         };
         let network = match blocks.iter().any(is_held) {
             true => self.reads.network.in_a_moment().await.known(),
@@ -239,6 +292,18 @@ impl Sweeper {
             .iter()
             .filter_map(|block| plan::left_over(&intent, block, &self.network, members));
         Ok(lines.collect())
+    }
+
+    /// The blocks of which a write has failed in this run, and why; and those of which one had no answer the last time.
+    fn failed(&self, blocks: &[IpBlock]) -> (BTreeMap<String, String>, BTreeSet<String>) {
+        let mut failed = lock(&self.failed);
+        failed.retain(|id, _| blocks.iter().any(|block| block.id == *id));
+        let held = failed.iter().filter(|(_, it)| it.is_held());
+        let silent = failed.iter().filter(|(_, it)| it.is_silent);
+        (
+            held.map(|(id, it)| (id.clone(), it.why.clone())).collect(),
+            silent.map(|(id, _)| id.clone()).collect(),
+        )
     }
 
     /// The blocks without their mark that this process began to give back.

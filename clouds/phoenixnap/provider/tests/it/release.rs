@@ -115,3 +115,33 @@ async fn a_claim_whose_block_was_seen_keeps_no_service() {
         run.settled();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn services_come_before_marked_blocks_where_the_network_moves_one_at_a_time() {
+    let world = World::with_service();
+    world.run(KEY).await.settled();
+    world.sim.set_behaviour(|it| {
+        it.busy_refuses_detachment = true;
+        it.attach_time = Duration::from_secs(2);
+        it.detach_time = Duration::from_secs(2);
+    });
+    for _ in 0..6 {
+        world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
+    }
+    let services = ["shop/a", "shop/b", "shop/c"];
+    services.iter().for_each(|key| world.add(key));
+    let mark = world.sim.journal().mark();
+    let come = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let come = services.map(|key| world.run(key));
+        futures::future::join_all(come).await;
+    };
+    tokio::join!(world.sweep(), come);
+    let taken = world.sim.journal().since(mark).into_iter();
+    let taken = taken.filter(|it| it.status().is_some_and(|status| status == 202));
+    let moves: Vec<String> = taken.map(|it| it.operation.to_string()).collect();
+    let attached = |it: &String| it == "public-networks.attach";
+    let first = moves.iter().position(attached).unwrap();
+    assert!(moves[first..first + 3].iter().all(attached), "{moves:?}");
+    assert_eq!(moves.len(), 6 + 3, "{moves:?}");
+}

@@ -2,7 +2,7 @@
 //!
 //! The API refuses an attachment while it is at work on the network, as on the one before, and does not say how long that takes. Of all
 //! who wait, one asks at each look, and while a block of this process is on its way, hardly anybody: the look itself tells when that has
-//! ended.
+//! ended. The same holds for detachments: a network that refuses the one need not refuse the other.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,26 +17,47 @@ pub(super) const LOOKS: Pauses =
 /// How long nobody asks after the last time while a block is on its way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Which way a block goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Move {
+    /// To the network.
+    On,
+    /// Off it.
+    Off,
+}
+
 /// Why something is not done yet, and how long until the next look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Later {
     pub(crate) why: String,
     pub(crate) look: Duration,
+    /// How long that has been so.
+    pub(crate) lasts: Duration,
 }
 
-/// Whether the network is at work, as far as this process knows.
+impl Later {
+    /// What takes its time since then.
+    pub(super) fn since(since: Instant, why: String) -> Self {
+        let lasts = since.elapsed();
+        let look = LOOKS.next(lasts);
+        Self { why, look, lasts }
+    }
+}
+
+/// Whether the network is at work, as far as this process knows: then it makes no move of one kind.
 #[derive(Default)]
 pub(super) struct Busy(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     work: Option<Work>,
-    /// Whether it was seen to take no block while another one of this process is on its way.
+    /// Whether it was seen to refuse that while a block of this process is on its way.
     is_serial: bool,
 }
 
 struct Work {
-    why: String,
+    /// Which block it refused, and in which words; `None`: another one has begun to move since.
+    refused: Option<(String, String)>,
     /// Since when, as far as this process knows.
     since: Instant,
     /// When the network was asked last.
@@ -44,15 +65,15 @@ struct Work {
 }
 
 impl Busy {
-    /// Why the network is not asked now; `None`: it is. `is_attaching`: a block of this process is on its way.
-    pub(super) fn later(&self, is_attaching: bool) -> Option<Later> {
+    /// Why the network is not asked to move this block now; `None`: it is. `is_moving`: a block of this process is on its way.
+    pub(super) fn later(&self, block: &str, is_moving: bool) -> Option<Later> {
         let state = lock(&self.0);
         let work = state.work.as_ref()?;
-        let pause = match is_attaching {
+        let pause = match is_moving {
             true => PATIENCE,
             false => LOOKS.next(work.asked - work.since),
         };
-        (work.asked.elapsed() < pause).then(|| work.later())
+        (work.asked.elapsed() < pause).then(|| work.later(block))
     }
 
     /// Whether it is at work.
@@ -60,8 +81,8 @@ impl Busy {
         lock(&self.0).work.is_some()
     }
 
-    /// It has refused to take a block now, while one is on its way since then.
-    pub(super) fn refuses(&self, why: String, begun: Option<Instant>) -> Later {
+    /// It has refused to move this block now, while one is on its way since then.
+    pub(super) fn refuses(&self, block: &str, words: String, begun: Option<Instant>) -> Later {
         let asked = Instant::now();
         let mut state = lock(&self.0);
         state.is_serial |= begun.is_some();
@@ -72,14 +93,20 @@ impl Busy {
             .filter(|work| work.asked.elapsed() <= 2 * PATIENCE);
         let before = before.map(|work| work.since);
         let since = before.or(begun).unwrap_or(asked);
-        state.work.insert(Work { why, since, asked }).later()
+        let refused = Some((block.to_owned(), words));
+        let work = Work {
+            refused,
+            since,
+            asked,
+        };
+        state.work.insert(work).later(block)
     }
 
-    /// It has begun to attach a block now.
+    /// It has begun to move a block now.
     pub(super) fn begins(&self, now: Instant) {
         let mut state = lock(&self.0);
-        state.work = state.is_serial.then(|| Work {
-            why: "the network is attaching another IP block".to_owned(),
+        state.work = state.is_serial.then_some(Work {
+            refused: None,
             since: now,
             asked: now,
         });
@@ -92,10 +119,10 @@ impl Busy {
 }
 
 impl Work {
-    fn later(&self) -> Later {
-        Later {
-            why: self.why.clone(),
-            look: LOOKS.next(self.since.elapsed()),
-        }
+    /// What was said of another block is none of this one's.
+    fn later(&self, block: &str) -> Later {
+        let refused = self.refused.as_ref().filter(|(of, _)| of == block);
+        let why = refused.map_or("the network is at work on another IP block", |(_, words)| words);
+        Later::since(self.since, why.to_owned())
     }
 }

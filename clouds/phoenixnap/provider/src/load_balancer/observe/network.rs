@@ -10,10 +10,10 @@ use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{ServiceKey, held_back_for, lock};
 use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock, NetworkBlock, PublicNetwork};
 use bowline_plan::{Refusal, refusal};
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
-use crate::load_balancer::observe::busy::{Busy, LOOKS, Later};
+use crate::load_balancer::apply::Learned;
+use crate::load_balancer::observe::busy::{Busy, LOOKS, Later, Move};
 
 /// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::load_balancer::watch) waits too.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,9 +27,12 @@ pub(crate) const AGE: Duration = Duration::from_secs(3600);
 /// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
 pub(crate) const MOST_BLOCKS: usize = 10;
 
-/// How long a purchase waits for what becomes of the block before it. Often that is known after the next call, and more than a
-/// moment would hold up Services for a block that takes its time.
-const MOMENT: Duration = Duration::from_secs(5);
+/// How long the turn of a Service to buy lasts. Mostly its block is bought by then, and more than a moment would hold up others for a
+/// purchase that takes its time.
+const MOMENT: Duration = Duration::from_secs(4);
+
+/// How long the sweeper lets Services go first that wait for the network.
+const COURTESY: Duration = Duration::from_secs(30);
 
 /// How long a place is kept for a block that the network does not show.
 const KEPT: Duration = Duration::from_secs(120);
@@ -60,14 +63,6 @@ impl Shown {
     }
 }
 
-/// Why no place is kept for a block.
-pub(crate) enum NoPlace {
-    /// The network is full.
-    Full(Refusal),
-    /// Whether the network takes the block of another Service is not known yet. If not, one more would be bought in vain.
-    Unknown(Later),
-}
-
 /// The public network.
 pub(crate) struct Network {
     facts: Arc<Facts>,
@@ -86,20 +81,22 @@ struct Facts {
     places: Mutex<Vec<Place>>,
     /// The free blocks that the network refused at the last try, in which words, and since when.
     refused: Mutex<BTreeMap<String, (String, Instant)>>,
-    /// What came of attachments that the network has begun in the time of this process, by the ID of the block.
+    /// What came of moves that the network has begun in the time of this process, by the ID of the block.
     tries: Mutex<BTreeMap<String, Tries>>,
-    busy: Busy,
+    /// Whether it makes a move now: to it, off it.
+    busy: [Busy; 2],
+    /// The blocks of Services that wait for it: since when, and until when they ask again.
+    waiting: Mutex<BTreeMap<String, (Instant, Instant)>>,
     /// Whether it took a block in the time of this process.
     has_taken: AtomicBool,
-    /// Held by who waits for what becomes of the block before its own.
-    turn: tokio::sync::Mutex<()>,
-    /// The network has said something to a block.
-    answered: Notify,
+    /// The Service whose turn it is to buy, and since when.
+    turn: Mutex<Option<(ServiceKey, Instant)>>,
 }
 
-/// Attachments of a block that were begun.
+/// Moves of a block that were begun.
 struct Tries {
-    /// How many in a row failed.
+    to: Move,
+    /// How many attachments in a row failed.
     failed: u32,
     /// Whether it is not known yet what came of the last one.
     is_open: bool,
@@ -138,10 +135,10 @@ impl Network {
             places: Mutex::default(),
             refused: Mutex::default(),
             tries: Mutex::default(),
-            busy: Busy::default(),
+            busy: Default::default(),
+            waiting: Mutex::default(),
             has_taken: AtomicBool::new(false),
-            turn: tokio::sync::Mutex::default(),
-            answered: Notify::new(),
+            turn: Mutex::default(),
         });
         let read = SharedRead::single(
             SharedRead::<()>::INTERVAL,
@@ -149,6 +146,11 @@ impl Network {
             |facts: Arc<Facts>| async move { facts.read().await },
         );
         Self { facts, read }
+    }
+
+    /// Whether it is the one with this ID.
+    pub(crate) fn is(&self, id: &str) -> bool {
+        self.facts.id == id
     }
 
     /// What is known, without a call.
@@ -175,35 +177,45 @@ impl Network {
         self.facts.full_for(service, &lock(&self.facts.places))
     }
 
-    /// Keeps a place for the block that is about to be bought for a Service, if there is one. Of Services that come together before the
-    /// network has taken any block, each waits a moment for what it says to the block before: if it is full whatever it shows, one block
-    /// is bought in vain. After that what it shows counts.
-    pub(crate) async fn reserve(&self, service: &ServiceKey) -> Result<(), NoPlace> {
-        let _turn = self.facts.turn.lock().await;
-        loop {
-            let answered = self.facts.answered.notified();
-            let until = self.facts.is_open_until(service);
-            let Some(until) = until.filter(|until| *until > Instant::now()) else {
-                break;
-            };
-            // Whether it was answered or took too long, the next look tells.
-            let _ = timeout_at(until, answered).await;
-        }
+    /// Before the network has taken any block, one Service buys at a time: if it is full whatever it shows, one block is bought in vain.
+    /// Why it is not the turn of this one; `None`: it is, for a moment. After that what the network shows counts.
+    pub(crate) fn turn(&self, service: &ServiceKey) -> Option<Later> {
         if let Some(later) = self.unanswered_for(service) {
-            return Err(NoPlace::Unknown(later));
+            return Some(later);
+        }
+        if self.facts.has_taken.load(Ordering::Relaxed) && self.facts.known().is_some() {
+            return None;
+        }
+        let mut turn = lock(&self.facts.turn);
+        let places = lock(&self.facts.places);
+        let is_answered = |of: &ServiceKey| places.iter().any(|it| it.service == *of && it.is_answered);
+        if let Some((of, since)) = &*turn
+            && of != service
+            && since.elapsed() < MOMENT
+            && !is_answered(of)
+        {
+            let why = format!(
+                "an IP block is being bought for service {of}, and whether public network {} takes it is not known yet",
+                self.facts.id
+            );
+            return Some(Later::since(*since, why));
+        }
+        *turn = Some((service.clone(), Instant::now()));
+        None
+    }
+
+    /// Keeps a place for the block that is about to be bought for a Service; else says why not: the network is full, or it is not known yet
+    /// whether it takes the block of another one.
+    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), Learned> {
+        if let Some(later) = self.unanswered_for(service) {
+            return Err(Learned::PutOff(later));
         }
         let mut places = lock(&self.facts.places);
         if let Some(full) = self.facts.full_for(service, &places) {
-            return Err(NoPlace::Full(full));
+            return Err(Learned::Refused(full));
         }
         places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
-        places.push(Place {
-            service: service.clone(),
-            block: None,
-            since: Instant::now(),
-            is_answered: false,
-            is_earlier: false,
-        });
+        places.push(Place::new(service.clone(), None));
         Ok(())
     }
 
@@ -211,13 +223,7 @@ impl Network {
     pub(crate) fn found_waiting(&self, service: ServiceKey, block: String) {
         let mut places = lock(&self.facts.places);
         if places.iter().all(|place| place.service != service) {
-            places.push(Place {
-                service,
-                block: Some(block),
-                since: Instant::now(),
-                is_answered: false,
-                is_earlier: true,
-            });
+            places.push(Place::new(service, Some(block)));
         }
     }
 
@@ -230,40 +236,77 @@ impl Network {
             |it: &&Place| (it.is_earlier || !has_taken) && !it.is_answered && it.since.elapsed() < KEPT;
         let mut open = places.iter().filter(is_open).filter(|it| it.service != *service);
         let open = open.find_map(|place| Some((place.block.clone()?, place.since)));
-        let (block, since) = open.or_else(|| self.facts.begun().filter(|_| !has_taken))?;
-        Some(Later {
-            why: format!(
-                "whether public network {} takes IP block {block} is not known yet",
-                self.facts.id
-            ),
-            look: LOOKS.next(since.elapsed()),
-        })
+        let coming = || self.facts.begun(|to| to == Move::On).filter(|_| !has_taken);
+        let (block, since) = open.or_else(coming)?;
+        let why = format!(
+            "whether public network {} takes IP block {block} is not known yet",
+            self.facts.id
+        );
+        Some(Later::since(since, why))
     }
 
-    /// Whether something depends on what comes of a block's attachment.
+    /// Whether something depends on what comes of a block's move.
     pub(crate) fn awaits_a_block(&self) -> bool {
         let has_taken = self.facts.has_taken.load(Ordering::Relaxed);
-        (!has_taken || self.facts.busy.is_known()) && self.is_attaching()
+        (!has_taken || self.facts.busy.iter().any(Busy::is_known)) && self.is_moving()
     }
 
-    /// Whether this process is attaching a block, as far as it knows.
-    pub(crate) fn is_attaching(&self) -> bool {
-        self.facts.begun().is_some()
+    /// Whether a block of this process is on its way to the network or off it, as far as it knows.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.facts.begun(|_| true).is_some()
     }
 
-    /// Why no block is attached now; `None`: it is tried.
-    pub(crate) fn busy(&self) -> Option<Later> {
-        self.facts.busy.later(self.is_attaching())
+    /// How long until the next look at what is on its way; `None`: nothing of this process is.
+    pub(crate) fn look(&self) -> Option<Duration> {
+        let (_, since) = self.facts.begun(|_| true)?;
+        Some(LOOKS.next(since.elapsed()))
     }
 
-    /// The network, or something of it, is busy: it has just refused to take a block.
-    pub(crate) fn is_busy(&self, why: String) -> Later {
-        let begun = self.facts.begun().map(|(_, since)| since);
-        self.facts.busy.refuses(why, begun)
+    /// Why a block is not moved now; `None`: it is tried.
+    pub(crate) fn busy(&self, to: Move, block: &str) -> Option<Later> {
+        self.facts.busy[to as usize].later(block, self.is_moving())
+    }
+
+    /// The same for the block of a Service, which comes before what the sweeper does.
+    pub(crate) fn busy_for_service(&self, block: &str) -> Option<Later> {
+        let later = self.busy(Move::On, block)?;
+        let now = Instant::now();
+        let mut waiting = lock(&self.facts.waiting);
+        let (_, until) = waiting.entry(block.to_owned()).or_insert((now, now));
+        *until = now + later.look + SharedRead::<()>::INTERVAL;
+        Some(later)
+    }
+
+    /// The same for the sweeper.
+    pub(crate) fn busy_for_sweeper(&self, to: Move, block: &str) -> Option<Later> {
+        let now = Instant::now();
+        let mut waiting = lock(&self.facts.waiting);
+        waiting.retain(|_, (_, until)| now <= *until);
+        let first = waiting.values().find(|(since, _)| since.elapsed() < COURTESY);
+        let first =
+            first.map(|(since, _)| Later::since(*since, "IP blocks of Services come first".to_owned()));
+        drop(waiting);
+        first.or_else(|| self.busy(to, block))
+    }
+
+    /// The network, or something of it, is busy: it has just refused to move a block.
+    pub(crate) fn is_busy(&self, to: Move, block: &str, words: String) -> Later {
+        let begun = self.facts.begun(|_| true).map(|(_, since)| since);
+        self.facts.busy[to as usize].refuses(block, words, begun)
+    }
+
+    /// Whether a list is behind that shows a block on the network: it was taken off a moment ago.
+    pub(crate) fn is_leaving(&self, block: &str) -> bool {
+        let tries = lock(&self.facts.tries);
+        let is_leaving = |it: &Tries| it.to == Move::Off && it.is_open && it.since.elapsed() < MOMENT;
+        tries.get(block).is_some_and(is_leaving)
     }
 
     /// Tells which block was bought for a Service; `None` if none was, or the Service goes: its place is free.
     pub(crate) fn bought(&self, service: &ServiceKey, block: Option<&str>) {
+        if block.is_none() {
+            lock(&self.facts.turn).take_if(|(of, _)| of == service);
+        }
         let mut places = lock(&self.facts.places);
         match block {
             None => places.retain(|place| place.service != *service),
@@ -272,7 +315,6 @@ impl Network {
                 of_service.for_each(|place| place.block = Some(id.to_owned()));
             }
         }
-        self.facts.answered.notify_waiters();
     }
 
     /// The network has said something to a block, whatever it is.
@@ -280,7 +322,6 @@ impl Network {
         let mut places = lock(&self.facts.places);
         let of_block = places.iter_mut().filter(|it| it.block.as_deref() == Some(block));
         of_block.for_each(|place| place.is_answered = true);
-        self.facts.answered.notify_waiters();
     }
 
     /// The network does not take a block that could be attached: it would not take the next one either. Says whether that has been so for
@@ -293,14 +334,16 @@ impl Network {
         since.elapsed() >= FOR_LONG
     }
 
-    /// The network has begun to attach a block. What comes of it, a [look](Self::sees) tells.
-    pub(crate) fn begins(&self, block: &str) {
+    /// The network has begun to move a block. What comes of it, a [look](Self::sees) tells.
+    pub(crate) fn begins(&self, to: Move, block: &str) {
         lock(&self.facts.refused).remove(block);
+        lock(&self.facts.waiting).remove(block);
         let since = Instant::now();
-        self.facts.busy.begins(since);
+        self.facts.busy.iter().for_each(|busy| busy.begins(since));
         let mut tries = lock(&self.facts.tries);
         let failed = tries.get(block).map_or(0, |tries| tries.failed);
         let begun = Tries {
+            to,
             failed,
             is_open: true,
             since,
@@ -312,17 +355,27 @@ impl Network {
     /// not be the last.
     pub(crate) fn sees(&self, block: &IpBlock) {
         let mut tries = lock(&self.facts.tries);
-        let is_over = matches!(block.status, BlockStatus::Assigned | BlockStatus::ErrorAssigning);
-        if is_over && tries.get(&block.id).is_some_and(|tries| tries.is_open) {
-            self.facts.busy.ends();
+        let open = tries.get(&block.id).filter(|tries| tries.is_open);
+        let is_over = open.is_some_and(|tries| match tries.to {
+            Move::On => matches!(block.status, BlockStatus::Assigned | BlockStatus::ErrorAssigning),
+            Move::Off => matches!(
+                block.status,
+                BlockStatus::Unassigned | BlockStatus::ErrorUnassigning
+            ),
+        });
+        if is_over {
+            self.facts.busy.iter().for_each(Busy::ends);
+        }
+        if is_over && open.is_some_and(|tries| tries.to == Move::Off) {
+            tries.remove(&block.id);
         }
         match (&block.status, tries.get_mut(&block.id)) {
-            (BlockStatus::Assigned, Some(_)) => {
+            (BlockStatus::Assigned, Some(it)) if it.to == Move::On => {
                 tries.remove(&block.id);
                 self.facts.has_taken.store(true, Ordering::Relaxed);
                 lock(&self.facts.refused).remove(&block.id);
             }
-            (BlockStatus::ErrorAssigning, Some(tries)) if tries.is_open => {
+            (BlockStatus::ErrorAssigning, Some(tries)) if tries.is_open && tries.to == Move::On => {
                 (tries.is_open, tries.since) = (false, Instant::now());
                 tries.failed += 1;
                 if !self.facts.has_taken.load(Ordering::Relaxed) {
@@ -381,25 +434,13 @@ impl Facts {
         known.filter(|known| known.generation == generation)
     }
 
-    /// A block whose attachment has begun, and since when.
-    fn begun(&self) -> Option<(String, Instant)> {
+    /// The last block that has begun such a move, and since when.
+    fn begun(&self, is_it: impl Fn(Move) -> bool) -> Option<(String, Instant)> {
         let tries = lock(&self.tries);
-        let mut open = tries.iter().filter(|(_, tries)| tries.is_open);
-        let (block, begun) = open.find(|(_, tries)| tries.since.elapsed() < KEPT)?;
+        let open = tries.iter().filter(|(_, it)| it.is_open && is_it(it.to));
+        let recent = open.filter(|(_, tries)| tries.since.elapsed() < KEPT);
+        let (block, begun) = recent.max_by_key(|(_, tries)| tries.since)?;
         Some((block.clone(), begun.since))
-    }
-
-    /// Until when it is worth waiting for what the network says to blocks of other Services: until it has taken one, of which it is
-    /// known then how many others there may be.
-    fn is_open_until(&self, service: &ServiceKey) -> Option<Instant> {
-        if self.has_taken.load(Ordering::Relaxed) && self.known().is_some() {
-            return None;
-        }
-        let places = lock(&self.places);
-        let open = places
-            .iter()
-            .filter(|it| it.service != *service && !it.is_answered);
-        open.map(|place| place.since + MOMENT).max()
     }
 
     /// Where the network shows more than the documented number of blocks, it takes more than those.
@@ -497,6 +538,17 @@ impl Facts {
 }
 
 impl Place {
+    /// With the block that an earlier process bought, if one did.
+    fn new(service: ServiceKey, block: Option<String>) -> Self {
+        Self {
+            service,
+            is_earlier: block.is_some(),
+            block,
+            since: Instant::now(),
+            is_answered: false,
+        }
+    }
+
     fn is_shown_by(&self, network: &PublicNetwork) -> bool {
         let mut shown = network.ip_blocks.iter().flatten();
         shown.any(|block| self.block.as_ref() == Some(&block.id))

@@ -146,11 +146,14 @@ impl Reads {
             unanswered: None,
             stray: None,
             is_lost_late: false,
-            busy: self.network.busy(),
+            busy: None,
         };
         match intent {
             Intent::Absent(_) => self.network.bought(&identity.key, None),
             Intent::Wanted(_) if !observed.blocks.is_empty() => {
+                let waits = |it: &&IpBlock| blocks::attachment(it, network) == Attachment::Needed;
+                let waiting = observed.blocks.iter().find(waits);
+                observed.busy = waiting.and_then(|block| self.network.busy_for_service(&block.id));
                 let is_bought_here = self.purchases.with(&asker(identity), |last| last.is_some());
                 if identity.field.is_empty() && !is_bought_here {
                     observed
@@ -320,7 +323,13 @@ impl Reads {
         observed.missing_names = Some(names?);
         observed.network = Some(network);
         observed.full = known.full_for(&wanted.identity.key);
-        observed.unanswered = known.unanswered_for(&wanted.identity.key);
+        let Identity { key, claim, now, .. } = &wanted.identity;
+        let is_barred = claim.as_ref().is_some_and(|claim| claim.bars_for(*now).is_some());
+        let is_pending = observed.asked.is_some() || is_barred && !observed.is_claim_void;
+        observed.unanswered = match is_pending || observed.full.is_some() {
+            true => known.unanswered_for(key),
+            false => known.turn(key),
+        };
         Ok(())
     }
 

@@ -5,7 +5,6 @@ use bowline_phoenixnap_client::IpBlock;
 use bowline_plan::{Answer, Plan};
 
 use crate::load_balancer::blocks;
-use crate::load_balancer::evidence;
 use crate::load_balancer::intent::Identity;
 use crate::load_balancer::names::DELETE;
 use crate::load_balancer::observe::releases::MARK_AGAIN;
@@ -54,12 +53,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
         return Plan::new(wait(seen.memory.pause(UNTIL_SHOWN), reason.to_owned()));
     }
     let unmarked = seen.blocks.iter().filter(|block| all_are || !is_marked(block));
-    let marks = unmarked.map(|block| CloudStep::Mark {
-        block: block.id.clone(),
-        cidr: block.cidr.clone(),
-        tags: evidence::marked(&block.tags),
-    });
-    Plan::new(cloud(marks.collect()))
+    Plan::new(cloud(unmarked.map(CloudStep::mark).collect()))
 }
 
 /// Whether the address in the field is one of the blocks' that go, or may be. Any other one is for somebody else, as for the

@@ -11,7 +11,7 @@ use crate::load_balancer::step::CloudStep;
 pub(crate) const LOOK: Duration = Duration::from_secs(10);
 
 /// How long something may take before somebody is told, or it is refused.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 

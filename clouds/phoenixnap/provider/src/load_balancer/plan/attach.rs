@@ -71,7 +71,9 @@ fn with_block(
         Attachment::Never(refusal) => return Answer::Refused(refusal),
         Attachment::Later(reason) => return later(seen, network, reason, notes),
         Attachment::Needed => {
-            if let Some(Later { why: reason, look }) = &seen.busy {
+            if let Some(Later { why, look, .. }) = &seen.busy {
+                // What was said of this block, whatever the network is at work on by now.
+                let reason = seen.memory.own.refused.as_ref().unwrap_or(why);
                 notes.extend(told_later(seen, network, reason));
                 let if_it_stays = format!(
                     "{reason}; if it stays so, whoever owns the project looks at public network {network} in the portal: one that stays BUSY is \

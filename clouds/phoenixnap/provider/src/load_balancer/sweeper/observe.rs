@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bowline_cloud_provider::orphans::Standing;
 use bowline_cloud_provider::{Service, ServiceClasses, ServiceKey, facts};
 use bowline_phoenixnap_client::IpBlock;
 
-use crate::load_balancer::blocks::{self, is_used};
-use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
+use crate::load_balancer::observe::busy::{Later, Move};
+use crate::load_balancer::orphans::Evidence;
+use crate::load_balancer::{blocks, evidence};
 
 /// The cluster and its Services.
 pub(crate) struct Intent {
@@ -17,14 +20,20 @@ pub(crate) struct Intent {
     pub(super) services: BTreeMap<ServiceKey, Arc<Service>>,
     /// Which of them are served.
     pub(super) classes: ServiceClasses,
-    /// The addresses that Services ask for or show.
-    pub(super) used: Vec<IpAddr>,
+    /// What tells whose blocks are.
+    pub(super) evidence: Evidence,
 }
 
 /// The cluster's blocks, and what could not be done with them in this run.
 pub(crate) struct Observed {
     pub(super) blocks: Vec<IpBlock>,
     pub(super) failed: BTreeMap<String, String>,
+    /// Those of which a write had no answer: they come last and alone, because the others would wait for them.
+    pub(super) silent: BTreeSet<String>,
+    /// Why the network makes no such move now.
+    pub(super) busy: BTreeMap<Move, Later>,
+    /// How long until the next look at what is on its way.
+    pub(super) look: Duration,
     /// Blocks without their mark that this process began to give back; and whether the mark has to be sent again.
     pub(super) going: BTreeMap<String, bool>,
     /// The blocks that nobody's Service has, beyond doubt.
@@ -36,22 +45,21 @@ pub(crate) struct Observed {
 }
 
 impl Intent {
-    /// Whether a block looks like an orphan: nobody has a claim to it or lives on an address of it, and it is not to be given back.
+    /// Whether a block looks like an orphan, or would but for a tag that marks nothing.
     pub(super) fn has_orphan(&self, block: &IpBlock) -> bool {
-        !evidence::is_marked(block) && !self.has_service_of(block) && !is_used(block, &self.used)
+        let standing = self.evidence.found(block).standing;
+        matches!(standing, Standing::Orphan | Standing::Persons)
     }
 
-    /// Whether the Service whose tags a block bears has a claim to it: it wants a balancer, or it still has to see to what
-    /// it had.
-    pub(super) fn has_service_of(&self, block: &IpBlock) -> bool {
-        let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
-        service
-            .is_some_and(|service| self.classes.wants_load_balancer(service) || facts::has_finalizer(service))
+    /// The Service whose tags a block bears.
+    fn service_of(&self, block: &IpBlock) -> Option<&Service> {
+        let key = evidence::service_of(block)?;
+        self.services.get(&key).map(|it| &**it)
     }
 
     /// Whether the Service whose tags a block bears sees to its release itself.
     pub(super) fn is_seen_to(&self, block: &IpBlock) -> bool {
-        let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
+        let service = self.service_of(block);
         service.is_some_and(|it| !self.classes.is_wanted(it) && facts::has_finalizer(it))
     }
 
@@ -65,7 +73,7 @@ impl Intent {
 
     /// Whether the Service whose tags a block bears lives on an address of it.
     pub(super) fn serves_its_service(&self, block: &IpBlock) -> bool {
-        let service = evidence::service_of(block).and_then(|key| self.services.get(&key));
+        let service = self.service_of(block);
         let address = service.and_then(|service| self.address_of(service));
         address.is_some_and(|address| blocks::contains(block, address))
     }

@@ -9,7 +9,7 @@ use bowline_plan::{Answer, Note};
 use crate::load_balancer::blocks::{self, Attachment, Place};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::DELETE;
-use crate::load_balancer::plan::answer::{LOOK, Next, wait};
+use crate::load_balancer::plan::answer::{Next, wait};
 use crate::load_balancer::step::CloudStep;
 use crate::load_balancer::sweeper::observe::{Intent, Observed};
 use crate::messages::{
@@ -20,8 +20,8 @@ use crate::messages::{
 /// What becomes of a marked block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    Detach(String),
-    Delete,
+    /// It is taken off its network, or given back.
+    Step(CloudStep),
     Wait,
     LeaveAlone(String),
 }
@@ -43,7 +43,12 @@ pub(super) fn plan(
         let text = format!("no IP block of the cluster has {address}, the address of service {key}");
         TAGS_CHANGED.note(text).about(key.to_string())
     }));
-    let mut is_waiting = false;
+    // When to look again at what is on its way, or comes after it.
+    let mut looks = Vec::new();
+    let busy = |step: &CloudStep| {
+        let later = observed.busy.get(&step.moves()?);
+        later.filter(|_| step.network() == Some(network))
+    };
     for block in &observed.blocks {
         let IpBlock { id, cidr, .. } = block;
         if let Some(why) = observed.failed.get(id) {
@@ -57,20 +62,19 @@ pub(super) fn plan(
         }
         if let (Some(is_overdue), false) = (observed.going.get(id), evidence::is_marked(block)) {
             let is_due = *is_overdue && !intent.is_seen_to(block);
-            steps.extend(is_due.then(|| CloudStep::Mark {
-                block: id.clone(),
-                cidr: cidr.clone(),
-                tags: evidence::marked(&block.tags),
-            }));
+            steps.extend(is_due.then(|| CloudStep::mark(block)));
             continue;
         }
         notes.extend(evidence::unclear(block).map(|text| MARK_UNCLEAR.note(text)));
         if !evidence::is_marked(block) {
             // Which one of several is to serve, a person says.
             let heal = heal(intent, block, network).filter(|_| is_only(block));
-            match heal.as_ref().and_then(|step| refusals.why(step)) {
-                None => steps.extend(heal),
-                Some(why) => notes.push(fallen_off(intent, block, &why.reason)),
+            match heal {
+                Some(step) if let Some(why) = refusals.why(&step) => {
+                    notes.push(fallen_off(intent, block, &why.reason));
+                }
+                Some(step) if let Some(later) = busy(&step) => looks.push(later.look),
+                heal => steps.extend(heal),
             }
             if let Attachment::Never(refusal) = blocks::attachment(block, network)
                 && intent.serves_its_service(block)
@@ -85,28 +89,27 @@ pub(super) fn plan(
             notes.extend(released(intent, block));
         }
         match fate {
-            Fate::Wait => is_waiting = true,
+            Fate::Wait => looks.push(observed.look),
             Fate::LeaveAlone(why) => {
                 notes.push(BLOCK_LEFT_ALONE.note(format!("IP block {id} ({cidr}) {why}")))
             }
-            Fate::Delete => steps.push(CloudStep::Delete {
-                block: id.clone(),
-                cidr: cidr.clone(),
-            }),
-            Fate::Detach(network) => steps.push(CloudStep::Detach {
-                block: id.clone(),
-                cidr: cidr.clone(),
-                network,
-            }),
+            Fate::Step(step) => match busy(&step) {
+                Some(later) => looks.push(later.look),
+                None => steps.push(step),
+            },
         }
     }
+    let (mut silent, mut steps): (Vec<_>, Vec<_>) = steps
+        .into_iter()
+        .partition(|step| step.block().is_some_and(|id| observed.silent.contains(id)));
+    if steps.is_empty() && looks.is_empty() {
+        silent.truncate(1);
+        steps = silent;
+    }
     let steps: Vec<_> = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
-    let answer = Answer::apply_or(steps, || {
-        if is_waiting {
-            wait(LOOK, "marked IP blocks are on their way".to_owned())
-        } else {
-            Answer::Settled(LoadBalancerStatus::empty())
-        }
+    let answer = Answer::apply_or(steps, || match looks.into_iter().min() {
+        Some(look) => wait(look, "marked IP blocks are on their way".to_owned()),
+        None => Answer::Settled(LoadBalancerStatus::empty()),
     });
     (answer, notes)
 }
@@ -117,20 +120,24 @@ pub(crate) fn fate(block: &IpBlock, network: &str) -> Fate {
         Place::Network(id) => Some(id),
         Place::Nowhere | Place::SomeNetwork => None,
     };
-    match &block.status {
-        BlockStatus::Unassigned => Fate::Delete,
-        BlockStatus::Creating | BlockStatus::Assigning | BlockStatus::Unassigning => Fate::Wait,
-        BlockStatus::Assigned | BlockStatus::ErrorUnassigning => {
-            Fate::Detach(own_network.unwrap_or(network).to_owned())
-        }
-        BlockStatus::ErrorAssigning => match own_network {
-            Some(network) => Fate::Detach(network.to_owned()),
-            None => Fate::Delete,
-        },
+    let (id, cidr) = (block.id.clone(), block.cidr.clone());
+    let off = match &block.status {
+        BlockStatus::Unassigned => None,
+        BlockStatus::Creating | BlockStatus::Assigning | BlockStatus::Unassigning => return Fate::Wait,
+        BlockStatus::Assigned | BlockStatus::ErrorUnassigning => Some(own_network.unwrap_or(network)),
+        BlockStatus::ErrorAssigning => own_network,
         BlockStatus::Subnetted | BlockStatus::Absent | BlockStatus::Other(_) => {
-            Fate::LeaveAlone(format!("is {}", block.status))
+            return Fate::LeaveAlone(format!("is {}", block.status));
         }
-    }
+    };
+    Fate::Step(match off {
+        Some(network) => CloudStep::Detach {
+            block: id,
+            cidr,
+            network: network.to_owned(),
+        },
+        None => CloudStep::Delete { block: id, cidr },
+    })
 }
 
 /// The active blocks of each Service that the tags name.
@@ -274,7 +281,7 @@ pub(super) fn left_over(
         Fate::LeaveAlone(why) if evidence::is_marked(block) => Some(format!(
             "IP block {id} ({cidr}) is marked to be given back, and {why}"
         )),
-        Fate::Detach(network) if evidence::is_marked(block) => {
+        Fate::Step(CloudStep::Detach { network, .. }) if evidence::is_marked(block) => {
             let user = users(block, members)?;
             Some(format!(
                 "IP block {id} ({cidr}) is marked to be given back, and public network {network} keeps it as long as {user}"
@@ -300,9 +307,22 @@ mod tests {
     #[test]
     fn a_marked_block_goes_by_its_own_state_and_network() {
         let own = Some(("PUBLIC_NETWORK", Some("old")));
-        let detach = |network: &str| Fate::Detach(network.to_owned());
+        let cidr = "198.51.100.8/29";
+        let detach = |network: &str| {
+            Fate::Step(CloudStep::Detach {
+                block: "b1".to_owned(),
+                cidr: cidr.to_owned(),
+                network: network.to_owned(),
+            })
+        };
+        let delete = || {
+            Fate::Step(CloudStep::Delete {
+                block: "b1".to_owned(),
+                cidr: cidr.to_owned(),
+            })
+        };
         for (status, assigned, expected) in [
-            ("unassigned", None, Fate::Delete),
+            ("unassigned", None, delete()),
             ("unassigning", own, Fate::Wait),
             ("creating", None, Fate::Wait),
             ("assigning", own, Fate::Wait),
@@ -311,7 +331,7 @@ mod tests {
             ("assigned", Some(("public network", None)), detach("net")),
             ("error unassigning", own, detach("old")),
             ("error assigning", own, detach("old")),
-            ("error assigning", None, Fate::Delete),
+            ("error assigning", None, delete()),
         ] {
             assert_eq!(
                 fate(&block(status, assigned), "net"),
