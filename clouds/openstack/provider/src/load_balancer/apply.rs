@@ -130,6 +130,10 @@ async fn write(
             Err(error) if holds_up_nothing(change, &error) => {
                 Ok(Learned::Refused(told(settings, step, &error)))
             }
+            Err(error) if may_wait(step, &error) => {
+                let why = told(settings, step, &error).by(RefusedBy::Failure);
+                Ok(failed(why, &error))
+            }
             outcome => outcome,
         },
         CloudStep::FloatingIp(change) => return floating_ip::change(client, settings, change).await,
@@ -147,8 +151,7 @@ async fn write(
                 };
                 match error.class {
                     Class::Invalid | Class::Denied | Class::Exhausted => Learned::Refused(why),
-                    _ if error.maybe_applied() => Learned::Unheard(why),
-                    _ => Learned::Failed(why),
+                    _ => failed(why, &error),
                 }
             }));
         }
@@ -187,6 +190,23 @@ fn holds_up_nothing(change: &PartChange, error: &ApiError) -> bool {
     let is_of_part = !matches!(change, PartChange::UpdateBalancer { .. });
     let is_refusal = matches!(error.class, Class::Invalid | Class::Denied) || error.is_of_provider();
     error.class == Class::Exhausted || is_of_part && is_refusal
+}
+
+/// Whether a change of a part fails otherwise and is left for the next reconcile, which looks at all anew: what is in the way, gone, or
+/// breaks Octavia costs no other part anything. The session remembers removals that fail.
+fn may_wait(step: &CloudStep, error: &ApiError) -> bool {
+    match error.class {
+        Class::Conflict | Class::NotFound => !error.is_busy(),
+        _ => error.status() == Some(500) && !step.removes(),
+    }
+}
+
+/// Of a write that failed.
+fn failed(why: Refusal, error: &ApiError) -> Learned {
+    match error.maybe_applied() {
+        true => Learned::Unheard(why),
+        false => Learned::Failed(why),
+    }
 }
 
 fn is_of_setting(change: &PartChange, error: &ApiError) -> bool {

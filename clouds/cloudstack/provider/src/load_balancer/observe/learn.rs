@@ -177,7 +177,12 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
             };
             rule_created(seen, created(new, id));
         }
-        CloudStep::ChangeRule(rule, change) => rule_changed(seen, rule, change, made),
+        CloudStep::ChangeRule(rule, change) => {
+            if let RuleChange::Update(_) = change {
+                seen.memory.own.updates.push(step.clone());
+            }
+            rule_changed(seen, rule, change, made);
+        }
         CloudStep::Open(new) => {
             let rule = FirewallRule {
                 id: opened(made),

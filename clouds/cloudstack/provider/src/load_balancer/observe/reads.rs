@@ -172,7 +172,9 @@ impl Reads {
         mut memory: Memory<Remembered, CloudStep>,
     ) -> Result<Seen, CloudError> {
         let (mut observed, known) = self.beginning(intent).await?;
-        memory.own.verify(&mut observed.rules)?;
+        for (step, why) in memory.own.verify(&mut observed.rules)? {
+            memory.refusals.hold(step, why);
+        }
         memory.own.known = known;
         let seen = self.from(intent, Seen { observed, memory }).await?;
         let unlisted = Some(seen.memory.own.unlisted()).filter(Unlisted::is_recent);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_cloud_provider::{CloudError, Recent};
+use bowline_plan::{Refusal, RefusedBy};
 use tokio::time::Instant;
 
 use crate::load_balancer::objects::{
@@ -13,6 +14,7 @@ use crate::load_balancer::observe::failures::{CloseAttempts, Failure};
 use crate::load_balancer::observe::known::Known;
 use crate::load_balancer::observe::on_the_way::OnTheWay;
 use crate::load_balancer::observe::times::BEHIND;
+use crate::load_balancer::step::CloudStep;
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -49,6 +51,8 @@ pub(crate) struct Remembered {
     pub(crate) written: Option<Instant>,
     /// Rules as they were written.
     pub(crate) rules: Recent<RuleId, Rule>,
+    /// The changes of rules that were made where they stand.
+    pub(crate) updates: Vec<CloudStep>,
     /// What was opened and closed in firewalls.
     pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
     /// Stickiness policies that were made and deleted, by the ID of their rule.
@@ -126,6 +130,7 @@ impl Remembered {
         *self = Self {
             written: before.written,
             rules,
+            updates: before.updates,
             firewalls,
             policies,
             on_the_way: before.on_the_way,
@@ -141,26 +146,38 @@ impl Remembered {
     }
 
     /// Everything is looked at once more, after all was written. The rules are compared with what was written: a server that does
-    /// not keep a change would be told it again and again. A list may be behind what was written: then what is known counts.
+    /// not keep a change would be told it again and again. A list may be behind what was written: then what is known counts. Answers the
+    /// changes that were not kept.
     ///
     /// # Errors
     ///
-    /// A rule is not as it was written.
-    pub(super) fn verify(&mut self, rules: &mut Vec<Rule>) -> Result<(), CloudError> {
+    /// A rule is not as it was made.
+    pub(super) fn verify(&mut self, rules: &mut Vec<Rule>) -> Result<Vec<(CloudStep, Refusal)>, CloudError> {
         let mut before = std::mem::take(self);
+        let mut not_kept = Vec::new();
         for found in rules.iter() {
-            let is_kept = |written: &Rule| {
-                written.name == found.name
-                    && written.algorithm == found.algorithm
-                    && (found.protocol == RuleProtocol::default() || written.protocol == found.protocol)
+            // All that is changed where it stands, whatever the server's version.
+            let can_be_mended = |written: &Rule| {
+                (found.protocol == RuleProtocol::default() || written.protocol == found.protocol)
                     && written.private_port == found.private_port
                     && written.cidrs.is_same(&found.cidrs)
             };
-            if !before.rules.written(&found.id).is_none_or(is_kept) {
-                return Err(CloudError::transient(format!(
-                    "load balancer rule {} ({}) is not as it was written: somebody else changes it, or the server does not keep the change",
-                    found.name, found.id
-                )));
+            let is_kept = |written: &Rule| {
+                written.name == found.name && written.algorithm == found.algorithm && can_be_mended(written)
+            };
+            if before.rules.written(&found.id).is_none_or(is_kept) {
+                continue;
+            }
+            let text = format!(
+                "load balancer rule {} ({}) is not as it was written: somebody else changes it, or the server does not keep the change",
+                found.name, found.id
+            );
+            let is_its =
+                |step: &&CloudStep| matches!(step, CloudStep::ChangeRule(rule, _) if rule.id == found.id);
+            match before.updates.iter().rfind(is_its) {
+                Some(update) => not_kept.push((update.clone(), Refusal::new(text).by(RefusedBy::Failure))),
+                None if before.rules.written(&found.id).is_some_and(can_be_mended) => {}
+                None => return Err(CloudError::transient(text)),
             }
         }
         before.rules.lay_over_last(rules, |rule| &rule.id);
@@ -176,6 +193,6 @@ impl Remembered {
             has_seen: before.has_seen,
             ..Self::default()
         };
-        Ok(())
+        Ok(not_kept)
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
             (is_gone || is_conflict || failure.error.is_definite(), is_trouble)
         }
         CloudStep::ChangeRule(_, RuleChange::Update(_) | RuleChange::Stick(_) | RuleChange::Unstick(_)) => {
-            (failure.error.is_definite(), is_trouble)
+            (failure.error.is_definite(), is_trouble || is_conflict)
         }
         CloudStep::ChangeRule(..) | CloudStep::Close(_) => (failure.error.is_definite(), false),
     };
@@ -74,7 +74,7 @@ pub(crate) fn verdict(identity: &Identity, observed: &Seen, step: &CloudStep, er
     let is_beside = step.removes()
         && !(is_removal && step.closed().is_some())
         && own.failure.is_none()
-        && (failure.is_definite && is_trouble || !is_removal && failure.error.can_wait());
+        && (failure.is_definite && (is_trouble || is_conflict) || !is_removal && failure.error.can_wait());
     let why = || refusal(observed, step, &failure.error);
     match failure.is_definite {
         _ if is_beside => Learned::Held(why()),

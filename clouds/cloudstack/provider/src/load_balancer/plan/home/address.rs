@@ -135,7 +135,10 @@ fn taken_address(
     Ok(address.address.clone())
 }
 
-/// Says that the address that the status shows is gone, where it is what the Service claims, and this process did not release it.
+/// How many lost addresses are named.
+const NAMED: usize = 5;
+
+/// Says that what the status shows is gone, where it is what the Service claims, and this process did not release it.
 fn tell_lost(plan: &mut Builder<'_>) {
     let (identity, observed) = (plan.identity, plan.observed);
     let released = &observed.memory.own.known.released;
@@ -144,14 +147,21 @@ fn tell_lost(plan: &mut Builder<'_>) {
         Some(address) => address.state != AddressState::Allocating,
     };
     let is_served = !observed.rules.is_empty();
-    if let Some(shown) = identity.published.first()
+    let mut shown = identity.published.iter().map(String::as_str);
+    let named: Vec<&str> = shown.by_ref().take(NAMED).collect();
+    if !named.is_empty()
         && !is_served
         && identity.claim.going().next().is_none()
         && identity.claim.ids().any(is_lost)
     {
+        let more = match shown.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         let text = format!(
-            "public IP {shown} of the service was released in CloudStack, or is another account's or another network's now: another one is \
-             acquired. What leads to the old address, such as DNS, has to follow"
+            "the service has lost public IP {}{more}, released in CloudStack, or another account's or another network's now: another one is \
+             acquired. What leads to the old address, such as DNS, has to follow",
+            named.join(", ")
         );
         plan.notes.push(ADDRESS_GONE.note(text).even_at_start());
     }
