@@ -12,7 +12,6 @@ use bowline_cloud_provider::{Node, Service, ServiceKey};
 use bowline_plan::NoteKind;
 use http::Method;
 use jiff::Timestamp;
-use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -358,19 +357,14 @@ impl EventWriter {
                 Ok(()) => return None,
                 // It has outlived its time in the API server, or its creation was lost: begin again.
                 Err(KubeError::NotFound(_)) if entry.is_repetition() => {
-                    entry = entry.anew();
+                    entry = self.correlator.renamed(entry, occurrence);
                     match self.send(occurrence, &entry).await {
                         Ok(()) => return None,
                         Err(error) => error,
                     }
                 }
                 // Created by an earlier try whose answer was lost.
-                Err(KubeError::Conflict(_)) if attempt > 1 || entry.is_repetition() => return None,
-                // The process before this one has said the same.
-                Err(KubeError::Conflict(_)) => match self.count_on(occurrence, &mut entry).await {
-                    Ok(()) => return None,
-                    Err(error) => error,
-                },
+                Err(KubeError::Conflict(_)) => return None,
                 Err(error) => error,
             };
             tracing::debug!(attempt, err = %error, "Event could not be sent");
@@ -395,46 +389,23 @@ impl EventWriter {
         None
     }
 
-    /// Counts an event up that is there, whatever its count is. It need not be allowed to read one.
-    async fn count_on(&mut self, occurrence: &Occurrence, entry: &mut Entry) -> Result<(), KubeError> {
-        let there = self.patch(occurrence, entry, &wire::seen_again(entry)).await?;
-        *entry = self.correlator.counted_on(entry.clone(), wire::count(&there));
-        self.send(occurrence, entry).await
-    }
-
-    async fn patch(
-        &self,
-        occurrence: &Occurrence,
-        entry: &Entry,
-        patch: &Value,
-    ) -> Result<Vec<u8>, KubeError> {
-        let path = format!("{}/{}", folder(occurrence), segment(&entry.name));
-        self.exchange(occurrence, Call::send(Method::PATCH, path, MERGE, patch))
-            .await
-    }
-
-    async fn exchange(&self, occurrence: &Occurrence, call: Call) -> Result<Vec<u8>, KubeError> {
-        let kube = occurrence.writer.as_ref().unwrap_or(&self.kube);
-        kube.exchange(call.ranked(Rank::Event)).await
-    }
-
     async fn send(&self, occurrence: &Occurrence, entry: &Entry) -> Result<(), KubeError> {
-        if entry.is_repetition() {
-            return self
-                .patch(occurrence, entry, &wire::repetition(entry))
-                .await
-                .map(drop);
-        }
-        let event = wire::event(occurrence, entry, &self.host, self.process.as_deref());
-        let call = Call::send(Method::POST, folder(occurrence), JSON, &event);
-        self.exchange(occurrence, call).await.map(drop)
+        let namespace = wire::namespace(&occurrence.object);
+        let folder = format!("/api/v1/namespaces/{}/events", segment(namespace));
+        let call = if entry.is_repetition() {
+            let path = format!("{folder}/{}", segment(&entry.name));
+            Call::send(Method::PATCH, path, MERGE, &wire::repetition(entry))
+        } else {
+            Call::send(
+                Method::POST,
+                folder,
+                JSON,
+                &wire::event(occurrence, entry, &self.host, self.process.as_deref()),
+            )
+        };
+        let kube = occurrence.writer.as_ref().unwrap_or(&self.kube);
+        kube.exchange(call.ranked(Rank::Event)).await.map(drop)
     }
-}
-
-/// Where the events of an object are.
-fn folder(occurrence: &Occurrence) -> String {
-    let namespace = wire::namespace(&occurrence.object);
-    format!("/api/v1/namespaces/{}/events", segment(namespace))
 }
 
 /// Events of one namespace that wait, because the API server refused the first of them for now.

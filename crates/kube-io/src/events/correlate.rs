@@ -5,7 +5,7 @@
 //! 2. An event that is the same as an earlier one, or is folded into it, is counted up instead of being created.
 //! 3. About one object, one component may say 25 things at once and one more each five minutes; the rest is dropped.
 //!
-//! The name of an event tells what it says, so a process that begins finds the event of the one before it, and counts on. One more thing is otherwise: a warning that was not given lately has a bucket of its own, so that no repetition of others and no
+//! One thing is otherwise: a warning that was not given lately has a bucket of its own, so that no repetition of others and no
 //! chatter keeps a person from hearing what has to be done.
 
 use std::collections::BTreeMap;
@@ -44,17 +44,12 @@ pub(super) struct Entry {
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
     /// What tells its name from those of other events of the object.
+    made: i128,
     series: u64,
     exists: bool,
 }
 
 impl Entry {
-    /// The same as one that is created, because the one that was to be counted up is gone.
-    pub(super) fn anew(self) -> Self {
-        let exists = false;
-        Self { exists, ..self }
-    }
-
     /// Whether the event object exists and is counted up.
     pub(super) fn is_repetition(&self) -> bool {
         self.exists
@@ -68,11 +63,13 @@ pub(super) struct Correlator {
     groups: Table<Vec<u64>>,
     series: Table<Series>,
     tokens: Table<f64>,
+    last_name: i128,
 }
 
 /// Thousands of these are held: the name is made of the object's again.
 #[derive(Debug)]
 struct Series {
+    made: i128,
     count: u32,
     first: Timestamp,
 }
@@ -110,15 +107,30 @@ impl Correlator {
         } else {
             (exact, message.clone())
         };
-        let before = self.series.take(id, *at, SignedDuration::MAX);
-        let entry = Entry {
-            name: name(occurrence, id),
-            message,
-            count: before.as_ref().map_or(1, |it| it.count.saturating_add(1)),
-            first: before.as_ref().map_or(*at, |it| it.first),
-            last: *at,
-            series: id,
-            exists: before.is_some(),
+        let entry = match self.series.take(id, *at, SignedDuration::MAX) {
+            Some(Series { made, count, first }) => Entry {
+                name: name(occurrence, made),
+                made,
+                message,
+                count: count.saturating_add(1),
+                first,
+                last: *at,
+                series: id,
+                exists: true,
+            },
+            None => {
+                let made = self.made(occurrence);
+                Entry {
+                    name: name(occurrence, made),
+                    made,
+                    message,
+                    count: 1,
+                    first: *at,
+                    last: *at,
+                    series: id,
+                    exists: false,
+                }
+            }
         };
         // Only what exists can be counted up, so a new event that is dropped leaves no trace.
         let is_news = is_new && *kind == NoteKind::Warning;
@@ -129,11 +141,13 @@ impl Correlator {
         may_pass.then_some(entry)
     }
 
-    /// The same entry, counted on from an event that is there.
-    pub(super) fn counted_on(&mut self, entry: Entry, count: u32) -> Entry {
+    /// The same entry as a new object, for when the one that was to be counted up is gone.
+    pub(super) fn renamed(&mut self, entry: Entry, occurrence: &Occurrence) -> Entry {
+        let made = self.made(occurrence);
         let entry = Entry {
-            count: count.saturating_add(1),
-            exists: true,
+            name: name(occurrence, made),
+            made,
+            exists: false,
             ..entry
         };
         self.remember(&entry);
@@ -142,6 +156,7 @@ impl Correlator {
 
     fn remember(&mut self, entry: &Entry) {
         let series = Series {
+            made: entry.made,
             count: entry.count,
             first: entry.first,
         };
@@ -159,16 +174,22 @@ impl Correlator {
             .put(source, now, if has_token { tokens - 1.0 } else { tokens });
         has_token
     }
+
+    /// A time in nanoseconds that was not used before.
+    fn made(&mut self, occurrence: &Occurrence) -> i128 {
+        self.last_name = occurrence.at.as_nanosecond().max(self.last_name + 1);
+        self.last_name
+    }
 }
 
-/// The name of an event: the object's name, as far as there is room, and a number that stands for what is said.
-fn name(occurrence: &Occurrence, series: u64) -> String {
-    let number = format!(".{series:016x}");
+/// The name of an event: the object's name, as far as there is room, and a time in nanoseconds.
+fn name(occurrence: &Occurrence, made: i128) -> String {
+    let time = format!(".{made:x}");
     let name = &occurrence.object.name;
     // The names of objects are ASCII.
-    let name = name.get(..MAX_NAME - number.len()).unwrap_or(name);
+    let name = name.get(..MAX_NAME - time.len()).unwrap_or(name);
     let is_edge = |c: char| !c.is_ascii_alphanumeric();
-    name.trim_end_matches(is_edge).to_owned() + &number
+    name.trim_end_matches(is_edge).to_owned() + &time
 }
 
 fn key(value: &impl Hash) -> u64 {

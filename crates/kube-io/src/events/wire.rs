@@ -1,6 +1,6 @@
 //! Events as the API server takes them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::correlate::Entry;
@@ -100,18 +100,4 @@ pub(super) fn event<'a>(
 /// The merge patch that counts a series up.
 pub(super) fn repetition(entry: &Entry) -> Value {
     json!({"count": entry.count, "lastTimestamp": whole_seconds(entry.last), "message": entry.message})
-}
-
-/// The merge patch that says of an event of another process that it holds again. The answer shows the count.
-pub(super) fn seen_again(entry: &Entry) -> Value {
-    json!({"lastTimestamp": whole_seconds(entry.last)})
-}
-
-/// The count of an event; 1 where it shows none.
-pub(super) fn count(event: &[u8]) -> u32 {
-    #[derive(Deserialize)]
-    struct Counted {
-        count: u32,
-    }
-    serde_json::from_slice(event).map_or(1, |it: Counted| it.count)
 }

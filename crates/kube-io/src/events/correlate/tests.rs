@@ -26,8 +26,7 @@ fn the_same_event_is_counted_up() {
     let mut correlator = Correlator::default();
     let first = correlator.correlate(&occurrence("a", "m", 0)).unwrap();
     assert!(!first.is_repetition());
-    let of_another_process = Correlator::default().correlate(&occurrence("a", "m", 7));
-    assert_eq!(of_another_process.unwrap().name, first.name);
+    assert_eq!(first.name, "a.17979cfe362a0000");
     let second = correlator.correlate(&occurrence("a", "m", 3600)).unwrap();
     assert!(second.is_repetition());
     assert_eq!(
@@ -41,13 +40,12 @@ fn the_same_event_is_counted_up() {
 }
 
 #[test]
-fn the_longest_name_of_an_object_leaves_room_for_the_number() {
+fn the_longest_name_of_an_object_leaves_room_for_the_time() {
     let node = "a-".repeat(126) + "a";
     let entry = Correlator::default().correlate(&occurrence(&node, "m", 0));
     let name = entry.unwrap().name;
     assert!(name.len() <= 253 && name.starts_with("a-a-"), "{name}");
-    let (_, number) = name.rsplit_once("a.").unwrap();
-    assert_eq!(number.len(), 16, "{name}");
+    assert!(name.ends_with("a.17979cfe362a0000"), "{name}");
 }
 
 #[test]
@@ -132,22 +130,16 @@ fn what_is_said_again_and_again_keeps_no_warning_from_being_heard() {
 }
 
 #[test]
-fn a_series_whose_object_is_gone_is_created_anew() {
-    let mut correlator = Correlator::default();
-    correlator.correlate(&occurrence("a", "m", 0)).unwrap();
-    let second = correlator.correlate(&occurrence("a", "m", 1)).unwrap();
-    assert!(second.is_repetition() && !second.anew().is_repetition());
-    let third = correlator.correlate(&occurrence("a", "m", 2)).unwrap();
-    assert!(third.is_repetition() && third.count == 3);
-}
-
-#[test]
-fn what_another_process_has_counted_is_counted_on() {
+fn a_series_whose_object_is_gone_begins_again_under_another_name() {
     let mut correlator = Correlator::default();
     let first = correlator.correlate(&occurrence("a", "m", 0)).unwrap();
-    let first = correlator.counted_on(first, 7);
-    assert!(first.is_repetition() && first.count == 8);
-    assert_eq!(correlator.correlate(&occurrence("a", "m", 1)).unwrap().count, 9);
+    let repeated = occurrence("a", "m", 1);
+    let second = correlator.correlate(&repeated).unwrap();
+    let renamed = correlator.renamed(second, &repeated);
+    assert!(!renamed.is_repetition());
+    assert_ne!(renamed.name, first.name);
+    let third = correlator.correlate(&occurrence("a", "m", 2)).unwrap();
+    assert_eq!((third.count, third.name), (3, renamed.name));
 }
 
 #[test]
