@@ -39,3 +39,30 @@ impl Haste {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_given_up_at_once_the_first_time_and_then_only_for_something_newer() {
+        let haste = Haste::default();
+        let waits = |label: &str, is_newer: bool| {
+            let newer = async move {
+                if !is_newer {
+                    std::future::pending::<()>().await;
+                }
+            };
+            haste.newer_waits(label, newer).now_or_never()
+        };
+        assert_eq!(waits("a", false), Some(SILENT));
+        haste.made("a", true);
+        assert_eq!([waits("a", false), waits("a", true)], [None, Some(SILENT)]);
+        assert_eq!(waits("b", false), Some(SILENT));
+        haste.made("a", false);
+        assert_eq!(waits("a", false), Some(SILENT));
+        assert_eq!(waits(LOOK, true), None);
+    }
+}

@@ -24,10 +24,9 @@ use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::MarkName;
-use crate::load_balancer::observe::busy::Move;
+use crate::load_balancer::observe::busy::{LOOKS, Move};
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::orphans::Evidence;
-use crate::load_balancer::plan::answer::LOOK;
 use crate::load_balancer::step::CloudStep;
 
 pub(crate) mod gauges;
@@ -136,7 +135,7 @@ impl Reconciler for Sweeper {
         let busy = [Move::On, Move::Off].map(|to| Some((to, network.busy_for_sweeper(to, "")?)));
         Ok(Observed {
             busy: busy.into_iter().flatten().collect(),
-            look: network.look().unwrap_or(LOOK),
+            look: network.look(&blocks),
             silent,
             orphans: self.orphans(intent, &blocks),
             going: self.going(&blocks),
@@ -235,7 +234,12 @@ impl Reconciler for Sweeper {
             Learned::Refused(refusal) => {
                 observed.failed.insert(block.to_owned(), refusal.reason);
             }
-            _ => self.predict(observed, step),
+            _ => {
+                if step.moves().is_some() {
+                    observed.look = Some(LOOKS.next(Duration::ZERO));
+                }
+                self.predict(observed, step);
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use bowline_cloud_provider::{Pauses, lock};
 use tokio::time::Instant;
 
 /// Between two looks at what the API is at work on, from its beginning on: that takes seconds to minutes.
-pub(super) const LOOKS: Pauses =
+pub(crate) const LOOKS: Pauses =
     Pauses::of_micros(&[1_000_000, 1_000_000, 2_000_000, 3_000_000, 3_000_000, 10_000_000]);
 
 /// How long nobody asks after the last time while a block is on its way.

@@ -256,10 +256,12 @@ impl Network {
         self.facts.begun(|_| true).is_some()
     }
 
-    /// How long until the next look at what is on its way; `None`: nothing of this process is.
-    pub(crate) fn look(&self) -> Option<Duration> {
-        let (_, since) = self.facts.begun(|_| true)?;
-        Some(LOOKS.next(since.elapsed()))
+    /// How long until the next look at those of these blocks that this process has on their way; `None`: there are none.
+    pub(crate) fn look(&self, blocks: &[IpBlock]) -> Option<Duration> {
+        let tries = lock(&self.facts.tries);
+        let open = blocks.iter().filter_map(|block| tries.get(&block.id));
+        let ages = open.filter(|it| it.is_open).map(|it| it.since.elapsed());
+        ages.filter(|age| *age < KEPT).map(|age| LOOKS.next(age)).min()
     }
 
     /// Why a block is not moved now; `None`: it is tried.

@@ -32,8 +32,8 @@ pub(crate) struct Observed {
     pub(super) silent: BTreeSet<String>,
     /// Why the network makes no such move now.
     pub(super) busy: BTreeMap<Move, Later>,
-    /// How long until the next look at what is on its way.
-    pub(super) look: Duration,
+    /// How long until the next look at what this process has on its way.
+    pub(super) look: Option<Duration>,
     /// Blocks without their mark that this process began to give back; and whether the mark has to be sent again.
     pub(super) going: BTreeMap<String, bool>,
     /// The blocks that nobody's Service has, beyond doubt.

@@ -9,7 +9,7 @@ use bowline_plan::{Answer, Note};
 use crate::load_balancer::blocks::{self, Attachment, Place};
 use crate::load_balancer::evidence;
 use crate::load_balancer::names::DELETE;
-use crate::load_balancer::plan::answer::{Next, wait};
+use crate::load_balancer::plan::answer::{LOOK, Next, wait};
 use crate::load_balancer::step::CloudStep;
 use crate::load_balancer::sweeper::observe::{Intent, Observed};
 use crate::messages::{
@@ -89,7 +89,7 @@ pub(super) fn plan(
             notes.extend(released(intent, block));
         }
         match fate {
-            Fate::Wait => looks.push(observed.look),
+            Fate::Wait => looks.push(observed.look.unwrap_or(LOOK)),
             Fate::LeaveAlone(why) => {
                 notes.push(BLOCK_LEFT_ALONE.note(format!("IP block {id} ({cidr}) {why}")))
             }
@@ -102,7 +102,8 @@ pub(super) fn plan(
     let (mut silent, mut steps): (Vec<_>, Vec<_>) = steps
         .into_iter()
         .partition(|step| step.block().is_some_and(|id| observed.silent.contains(id)));
-    if steps.is_empty() && looks.is_empty() {
+    // What is on its way for long, whoever began it, is none that would wait.
+    if steps.is_empty() && observed.look.is_none() && observed.busy.is_empty() {
         silent.truncate(1);
         steps = silent;
     }
