@@ -192,8 +192,8 @@ fn holds_up_nothing(change: &PartChange, error: &ApiError) -> bool {
     error.class == Class::Exhausted || is_of_part && is_refusal
 }
 
-/// Whether a change of a part fails otherwise and is left for the next reconcile, which looks at all anew: what is in the way, gone, or
-/// breaks Octavia costs no other part anything. The session remembers removals that fail.
+/// Whether a change of a part failed otherwise and is left for the next reconcile, so that it costs no other part anything. What is in the
+/// way, or gone, is looked at anew then. The session remembers removals that fail.
 fn may_wait(step: &CloudStep, error: &ApiError) -> bool {
     match error.class {
         Class::Conflict | Class::NotFound => !error.is_busy(),
