@@ -7,8 +7,11 @@ use super::documents::{documents, prose, without_code};
 /// The most columns of a line in a paragraph. Tables, headings, pictures and code may be wider.
 const COLUMNS: usize = 120;
 
-/// The most words of a sentence in a paragraph. 25 are the aim.
-const WORDS: usize = 40;
+/// The most words of a sentence in a paragraph.
+const WORDS: usize = 25;
+
+/// A page whose sentences may be longer, because many are lists of figures.
+const MEASUREMENTS: (&str, usize) = ("docs/performance.md", 36);
 
 /// Phrases, in lower case, with what the field says.
 const PHRASES: &[(&str, &str)] = &[
@@ -90,8 +93,8 @@ fn words(sentence: &str) -> usize {
         .count()
 }
 
-/// What is wrong with a page, in words.
-fn faults(text: &str) -> Vec<String> {
+/// What is wrong with a page whose sentences have so many words at most, in words.
+fn faults(text: &str, most: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for line in prose(text) {
         let start = line.trim_start();
@@ -113,8 +116,8 @@ fn faults(text: &str) -> Vec<String> {
         faults.extend(said.map(|(phrase, field)| format!("{phrase:?}: say {field:?}: {line}")));
     }
     for sentence in paragraphs(text).iter().flat_map(|it| sentences(it)) {
-        if words(&sentence) > WORDS {
-            faults.push(format!("more than {WORDS} words: {sentence}"));
+        if words(&sentence) > most {
+            faults.push(format!("more than {most} words: {sentence}"));
         }
     }
     faults
@@ -124,6 +127,10 @@ fn faults(text: &str) -> Vec<String> {
 fn pages_have_short_lines_short_sentences_and_the_words_of_the_field() {
     let mut wrong = Vec::new();
     for page in documents().into_iter().filter(|page| is_checked(&page.path)) {
+        let most = match MEASUREMENTS {
+            (path, most) if page.path == Path::new(path) => most,
+            _ => WORDS,
+        };
         let text = match page.path.to_str() {
             // What was released stays as it is.
             Some("CHANGELOG.md") => {
@@ -132,7 +139,7 @@ fn pages_have_short_lines_short_sentences_and_the_words_of_the_field() {
             }
             _ => page.text,
         };
-        let faults = faults(&text).into_iter();
+        let faults = faults(&text, most).into_iter();
         wrong.extend(faults.map(|fault| format!("{}: {fault}", page.path.display())));
     }
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
@@ -140,11 +147,11 @@ fn pages_have_short_lines_short_sentences_and_the_words_of_the_field() {
 
 #[test]
 fn a_long_line_a_long_sentence_and_a_phrase_are_found() {
-    let long = "word ".repeat(41);
+    let long = "word ".repeat(WORDS + 1);
     let page = format!(
         "# Back\n\nIt is\n{long}.\n\n```\n{long}{long}\n```\n\n| {long}{long} |\n\n- The event tells of it.\n"
     );
-    let faults = faults(&page);
+    let faults = faults(&page, WORDS);
     assert_eq!(faults.len(), 4, "{faults:#?}");
     for (fault, part) in faults.iter().zip(["Back", "columns", "tells of", "words"]) {
         assert!(fault.contains(part), "{fault}");
