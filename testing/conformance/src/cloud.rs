@@ -44,6 +44,7 @@ mod under_test;
 mod world;
 
 pub use fuse::{End, Fuse, Writer};
+pub use stage::Stage;
 pub use under_test::{
     Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, StrayRoute, Wish, without_ids,
 };
@@ -134,25 +135,11 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         doctors () {
             nothing_is_wrong_where_a_manager_works,
-            the_cloud_is_asked_although_there_is_nothing_in_the_cluster,
-            unknown_credentials_are_a_failure_of_the_cloud_alone,
-            a_node_that_waits_is_named_with_the_reason,
-            an_instance_that_is_gone_hides_none_that_a_node_waits_for,
             the_calls_for_many_nodes_are_those_for_a_few,
-            without_an_api_server_the_cloud_is_asked_all_the_same,
-            a_webhook_that_refuses_is_told,
-            what_may_not_be_written_is_told_by_its_rule,
-            before_the_installation_a_cluster_that_is_ready_has_no_failure,
-            before_the_installation_names_kubelets_and_other_managers_are_told,
-            before_the_installation_unknown_credentials_are_told_once,
         }
         doctors (LoadBalancers) {
             a_balancer_that_is_lost_is_told,
             what_a_load_balancer_consists_of_is_explained,
-            an_api_that_answers_404_to_everything_is_one_failure,
-        }
-        doctors (OtherProjects) {
-            credentials_of_another_project_are_told,
         }
         outages () {
             a_stated_delay_is_kept,

@@ -33,7 +33,7 @@ impl Samples {
     /// A file of tests for promtool: these samples, `interval` apart, and the alerts that fire at each of these minutes, each as
     /// `NAME` or `NAME/CAUSE`.
     #[must_use]
-    pub fn test(&self, rules: &str, interval: &str, firing: &[(usize, &[&str])]) -> String {
+    pub fn test(&self, rules: &str, interval: &str, firing: &[(usize, Vec<String>)]) -> String {
         // Writing to a String cannot fail.
         let mut text =
             format!("rule_files: [{rules}]\ntests:\n  - interval: {interval}\n    input_series:\n");
@@ -58,8 +58,8 @@ impl Samples {
                  exp_samples:{}",
                 if alerts.is_empty() { " []" } else { "" }
             );
-            for alert in *alerts {
-                let (name, cause) = alert.split_once('/').unwrap_or((alert, ""));
+            for alert in alerts {
+                let (name, cause) = alert.split_once('/').unwrap_or((alert.as_str(), ""));
                 let cause = if cause.is_empty() {
                     String::new()
                 } else {
@@ -85,7 +85,11 @@ mod tests {
         samples.scrape([("a", Some("# HELP x X\nx 1\ny{z=\"1\"} 2\n"))]);
         samples.scrape([("a", None), ("b", Some("x 4\n"))]);
         samples.scrape([("a", Some("y{z=\"1\"} 3\n"))]);
-        let test = samples.test("rules.yaml", "1m", &[(3, &["BowlineClockWrong"]), (4, &[])]);
+        let test = samples.test(
+            "rules.yaml",
+            "1m",
+            &[(3, vec!["BowlineClockWrong".to_owned()]), (4, Vec::new())],
+        );
         for part in [
             "'x{instance=\"a\",job=\"bowline\"}'\n        values: '1 stale'",
             "'x{instance=\"b\",job=\"bowline\"}'\n        values: '_ 4 stale'",

@@ -50,22 +50,8 @@ fn of_many(count: usize) -> BTreeSet<String> {
     (1..=count).map(route).collect()
 }
 
-/// `status reason message` of a Node's condition.
-fn condition<C: CloudUnderTest>(world: &World<C>, name: &str) -> Option<String> {
-    let node = world.node(name)?;
-    let conditions = node["status"]["conditions"].as_array()?;
-    let found = conditions.iter().find(|it| it["type"] == "NetworkUnavailable")?;
-    let part = |key: &str| found[key].as_str().unwrap_or_default();
-    Some(format!(
-        "{} {} {}",
-        part("status"),
-        part("reason"),
-        part("message")
-    ))
-}
-
 fn is_routed<C: CloudUnderTest>(world: &World<C>, name: &str) -> bool {
-    condition(world, name).as_deref() == Some(ROUTED)
+    world.network(name).as_deref() == Some(ROUTED)
 }
 
 /// How often all routes were listed.

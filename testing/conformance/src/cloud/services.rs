@@ -1,26 +1,11 @@
 //! The life of a Service.
 
-use std::time::Duration;
-
 use bowline_cloud_kit::Fault;
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{SECOND, Since, World, web};
+use super::world::{SECOND, World, web};
 
 const FAILED: &str = "SyncLoadBalancerFailed";
-
-/// The beginnings of the tries that were made to write.
-fn tries<C: CloudUnderTest>(world: &World<C>, begun: Since) -> Vec<Duration> {
-    let (mut tries, mut last) = (Vec::new(), None);
-    for call in world.calls(begun).iter().filter(|call| call.write) {
-        // Repeats within a try come quicker than the shortest step of the schedule.
-        if last.is_none_or(|last| call.at.saturating_sub(last) >= SECOND * 4) {
-            tries.push(call.at);
-        }
-        last = Some(call.at);
-    }
-    tries
-}
 
 pub(super) async fn a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
@@ -28,7 +13,7 @@ pub(super) async fn a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUn
     let begun = world.since();
     world.ask(web(), Wish::Plain);
     world.pass(SECOND * 70).await;
-    let tries = tries(&world, begun);
+    let tries = world.tries(begun);
     assert!(world.cloud().faults().struck(fault) > 0);
     if C::WAITS_FOR_CLAIMS {
         assert_eq!(

@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
-use bowline_cloud_kit::FaultId;
+use bowline_cloud_kit::{Double, FaultId};
 use bowline_controllers::route::RouteTiming;
 use bowline_kit::scenario::{Complaint, ScenarioCloud, Words, cloud_fault, kube, time, word};
+use bowline_kube_api::{Effect, Permit};
 use bowline_manager::config::RouteSettings;
+use bowline_manager::metrics::Metrics;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::doctors;
 use super::under_test::{Ability, CloudUnderTest, Denial, Instance, StrayRoute, Wish};
 use super::world::{Since, Start, World, service, tainted_node, web};
 
-pub(super) struct Stage<C> {
-    world: World<C>,
+/// A world as scenarios play in it. What is particular to a suite is laid around it.
+pub struct Stage<C> {
+    /// The world.
+    pub world: World<C>,
     since: Since,
     begun: Instant,
     /// The fault that was made last.
@@ -22,21 +27,23 @@ pub(super) struct Stage<C> {
     service: Value,
     /// How the process ended that did last.
     ended: String,
+    /// What `doctor` found.
+    found: Value,
 }
 
 impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
     const RUNS_BY_ITSELF: bool = true;
 
     async fn begin() -> Self {
-        let world = World::new();
-        Self {
-            since: world.since(),
-            begun: Instant::now(),
-            world,
-            fault: None,
-            service: Value::Null,
-            ended: String::new(),
-        }
+        Self::around(World::new())
+    }
+
+    fn double(&self) -> Option<&dyn Double> {
+        self.world.sim.double()
+    }
+
+    fn add_object(&self, kind: &str, spec: Value) -> Result<String, Complaint> {
+        self.world.sim.add(kind, spec)
     }
 
     fn state(&self) -> Value {
@@ -62,8 +69,10 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 _ => Start::default(),
             }),
             "kill" => world.kill().await,
+            "lease-ends" => world.pass_lease().await,
             "stop" => self.ended = format!("{:?}", world.stop().await.0),
             "ends" => self.ended = format!("{:?}", world.ended().await),
+            "doctor" => self.found = doctors::doctor(world, name).await,
             "one-writer" => world.assert_one_writer(),
             // A step for the clouds that can do that.
             "where" if Ability::named(name).is_some_and(|it| world.can(it)) => {
@@ -78,11 +87,18 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                     .await;
             }
             // The API server.
-            "api" => world.api.faults().inject(kube::fault(words.rest, |_| None)?),
+            "api" => world.api.faults().inject(kube::fault(words.rest, webhook)?),
             "api-recovers" => world.api.faults().clear(),
             "api-closes" => world.api.close_watches(),
             "api-compacts" => world.api.compact(),
+            "apply" => drop(world.apply(object(words.rest)?)),
             "rest" => world.rest().await,
+            // Everybody may do this, and nothing else.
+            "permit" => {
+                let verbs: Vec<&str> = words.rest.split(' ').collect();
+                let permit = Permit::new("system:unauthenticated", &verbs, "*", &["*"]);
+                world.api.access().permit(permit);
+            }
             // Services.
             "want" => {
                 let (wish, port) = word(rest);
@@ -148,6 +164,7 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 is_special: rest == "special",
             }),
             "remove-instance" => world.sim.remove_instance(name),
+            "break" => world.break_instance(name),
             "power" => world.sim.set_power(name, rest == "on"),
             "renumber" => world.sim.renumber(name),
             // The cloud.
@@ -169,6 +186,7 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
                 let fault = cloud_fault(words.rest, |_, text| text.to_owned())?;
                 self.fault = Some(world.cloud().faults().add(fault));
             }
+            "read-only" => world.sim.read_only(),
             "heal" => world.cloud().faults().clear(),
             "latency" => world.cloud().set_latency(time(name)?),
             // What is counted is counted from here on.
@@ -180,6 +198,19 @@ impl<C: CloudUnderTest> ScenarioCloud for Stage<C> {
 }
 
 impl<C: CloudUnderTest> Stage<C> {
+    /// A stage in a world that is there.
+    pub fn around(world: World<C>) -> Self {
+        Self {
+            since: world.since(),
+            begun: Instant::now(),
+            world,
+            fault: None,
+            service: Value::Null,
+            ended: String::new(),
+            found: Value::Null,
+        }
+    }
+
     fn holds(&self, what: [&str; 2]) -> Result<bool, Complaint> {
         for name in what {
             let wrong = self.see(name);
@@ -212,18 +243,6 @@ impl<C: CloudUnderTest> Stage<C> {
         Value::Object(said)
     }
 
-    /// The beginnings of the tries that were made to write: repeats within a try come quicker than the shortest step of the schedule.
-    fn tries(&self) -> Vec<u128> {
-        let (mut tries, mut last) = (Vec::new(), None);
-        for call in self.world.calls(self.since).iter().filter(|call| call.write) {
-            if last.is_none_or(|last| call.at.saturating_sub(last) >= Duration::from_secs(4)) {
-                tries.push(call.at.as_millis());
-            }
-            last = Some(call.at);
-        }
-        tries
-    }
-
     /// What a scenario can see.
     fn see(&self, name: &str) -> Value {
         let (world, since) = (&self.world, self.since);
@@ -238,19 +257,7 @@ impl<C: CloudUnderTest> Stage<C> {
                 .of_each("Node", |_| Value::Null)
                 .as_object()
                 .map_or(Value::Null, |all| json!(all.keys().collect::<Vec<_>>())),
-            // `STATUS REASON MESSAGE` of the condition of its network.
-            "network" => self.of_each("Node", |name| {
-                let node = world.node(name).unwrap_or_default();
-                let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-                let found = conditions.find(|it| it["type"] == "NetworkUnavailable");
-                let part = |key: &str| found.and_then(|it| it[key].as_str()).unwrap_or_default();
-                json!(format!(
-                    "{} {} {}",
-                    part("status"),
-                    part("reason"),
-                    part("message")
-                ))
-            }),
+            "network" => self.of_each("Node", |name| json!(world.network(name).unwrap_or_default())),
             "routes" => json!(world.sim.routes()),
             "route_lists" => {
                 let calls = world.calls(since);
@@ -270,6 +277,46 @@ impl<C: CloudUnderTest> Stage<C> {
                     .any(|it| it == "SyncLoadBalancerFailed");
                 json!(u8::from(is_refused) + u8::from(!world.addresses(name).is_empty()))
             }),
+            "checks" | "failed" => self.found[name].clone(),
+            "requests" => json!(
+                world
+                    .api
+                    .journal()
+                    .all()
+                    .iter()
+                    .map(kube::shown)
+                    .collect::<Vec<_>>()
+            ),
+            // Of all calls, also those by the clock, and in order.
+            "all_calls" => json!(world.all_calls(since)),
+            "operations" => json!(
+                world
+                    .calls(since)
+                    .into_iter()
+                    .map(|it| it.operation)
+                    .collect::<Vec<_>>()
+            ),
+            "cluster" => {
+                let namespace = world.api.object("Namespace", "", "kube-system");
+                namespace.unwrap_or_default()["metadata"]["uid"].clone()
+            }
+            // The lines of the series of each manager, oldest first, with round brackets around their labels.
+            "pages" => world.metrics().iter().map(|it| lines(it)).collect(),
+            // How many Services wait for what, where any do, as the first manager counts.
+            "unsettled" => {
+                let page = world.metrics().first().map(|it| lines(it)).unwrap_or_default();
+                let waiting = |it: &&Value| {
+                    it.as_str()
+                        .is_some_and(|it| it.starts_with("load_balancers_unsettled(") && !it.ends_with(" 0"))
+                };
+                page.as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(waiting)
+                    .cloned()
+                    .collect()
+            }
+            "now" => json!(world.api.now().to_string()),
             "running" => json!(world.holders()),
             "ended" => json!(self.ended),
             "lease" | "holder" => {
@@ -300,15 +347,30 @@ impl<C: CloudUnderTest> Stage<C> {
             "calls" => json!(world.tally(since).into_keys().collect::<Vec<_>>()),
             "reads" => json!(world.counts(since).0),
             "writes" => json!(world.writes(since)),
-            "tries" => json!(self.tries()),
+            "tries" => json!(
+                world
+                    .tries(since)
+                    .iter()
+                    .map(Duration::as_millis)
+                    .collect::<Vec<_>>()
+            ),
             "kube_writes" => json!(world.kube_writes(since)),
             "object_writes" => json!(world.object_writes(since)),
             "refused_writes" => json!(world.refused_writes(since)),
             "struck" => json!(self.fault.map(|fault| world.cloud().faults().struck(fault))),
             "since_ms" => json!(self.begun.elapsed().as_millis()),
-            _ => Value::Null,
+            kind => world
+                .sim
+                .double()
+                .map_or(Value::Null, |it| it.objects()[kind].clone()),
         }
     }
+}
+
+fn lines(metrics: &Metrics) -> Value {
+    let page = metrics.render().unwrap_or_default();
+    let page = page.replace('{', "(").replace('}', ")");
+    page.lines().filter(|line| !line.starts_with('#')).collect()
 }
 
 /// A manager that keeps routes for these pod networks.
@@ -335,6 +397,12 @@ fn wish(name: &str) -> Result<Wish, Complaint> {
         "rich" => Ok(Wish::Rich),
         other => Err(format!("nobody wishes {other:?}")),
     }
+}
+
+/// What a webhook or a policy does.
+fn webhook(name: &str) -> Option<Effect> {
+    let denies_finalizers = Effect::Deny(|it| it["metadata"]["finalizers"].is_array());
+    (name == "denies-finalizers").then_some(denies_finalizers)
 }
 
 fn object(text: &str) -> Result<Value, Complaint> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Gate, Transport};
 use bowline_cloud_kit::project::{self, Project};
-use bowline_cloud_kit::{CloudService, Entry};
+use bowline_cloud_kit::{CloudService, Double, Entry};
 use bowline_cloud_provider::{AddressType, CloudProvider, InstanceMetadata, NodeAddress};
+use bowline_kit::scenario::Complaint;
 use bowline_kube_api::KubeApi;
 use futures::future::BoxFuture;
 use http::Method;
@@ -50,6 +51,25 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 
     /// The project as its owner sees it.
     fn project(&self) -> &dyn Project;
+
+    /// The simulator as a runner of scenarios takes it, with its switches and objects, where scenarios of this cloud alone need that.
+    fn double(&self) -> Option<&dyn Double> {
+        None
+    }
+
+    /// Lets the credentials read only, where there are such.
+    fn read_only(&self) {
+        panic!("no credentials of this cloud read only");
+    }
+
+    /// Adds something of this cloud's own; its ID.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such kind here.
+    fn add(&self, kind: &str, _spec: Value) -> Result<String, Complaint> {
+        Err(format!("no {kind} can be added"))
+    }
 
     /// The provider as the program builds it, over the transport of the seat.
     fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider>;

@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_kit::CloudService;
 use bowline_cloud_kit::project::{self, Project};
+use bowline_cloud_kit::{CloudService, Double};
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloudscale::{Cloudscale as Provider, Options};
 use bowline_cloudscale_client::Settings;
 use bowline_cloudscale_sim::model::Target;
 use bowline_cloudscale_sim::{Access, CloudscaleSim, FloatingSpec, InterfaceSpec, OverlapMode, ServerSpec};
+use bowline_kit::scenario::Complaint;
 use serde_json::{Value, json};
 
 use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, Wish};
@@ -76,6 +77,21 @@ impl CloudUnderTest for Cloudscale {
 
     fn project(&self) -> &dyn Project {
         &self.0
+    }
+
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.0)
+    }
+
+    fn read_only(&self) {
+        self.set_token(Self::SECRET, Access::ReadOnly);
+    }
+
+    fn add(&self, kind: &str, _spec: Value) -> Result<String, Complaint> {
+        match kind {
+            "floating_ip" => Ok(self.add_floating_ip(FloatingSpec::default()).to_string()),
+            other => Err(format!("no {other} can be added")),
+        }
     }
 
     fn renumber(&self, name: &str) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::project::Project;
-use bowline_cloud_kit::{Clock, CloudService};
+use bowline_cloud_kit::{Clock, CloudService, Double};
 use bowline_cloud_provider::{CloudConfig, CloudProvider};
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
@@ -174,6 +174,10 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
 
     fn project(&self) -> &dyn Project {
         &self.sim
+    }
+
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.sim)
     }
 
     fn renumber(&self, name: &str) {

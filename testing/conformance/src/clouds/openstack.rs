@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::project::{self, Project};
-use bowline_cloud_kit::{CloudService, Entry};
+use bowline_cloud_kit::{CloudService, Double, Entry};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_openstack::{Client, Metrics, Offer, OpenStack as Provider, Options};
 use bowline_openstack_sim::model::balancing::{Listener, ListenerProtocol, LoadBalancer, Provisioning};
@@ -183,6 +183,10 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
 
     fn project(&self) -> &dyn Project {
         &self.sim
+    }
+
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.sim)
     }
 
     fn renumber(&self, name: &str) {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::project::Project;
-use bowline_cloud_kit::{CloudService, Entry};
+use bowline_cloud_kit::{CloudService, Double, Entry};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
+use bowline_kit::scenario::{Complaint, parsed};
 use bowline_phoenixnap::{Given, Options, PhoenixNap as Provider};
 use bowline_phoenixnap_sim::model::Block;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec};
@@ -96,6 +97,18 @@ impl CloudUnderTest for Phoenixnap {
 
     fn project(&self) -> &dyn Project {
         &self.sim
+    }
+
+    fn double(&self) -> Option<&dyn Double> {
+        Some(&self.sim)
+    }
+
+    fn add(&self, kind: &str, spec: Value) -> Result<String, Complaint> {
+        match kind {
+            "block" => Ok(self.add_block(parsed(&spec)?)),
+            "server" => Ok(self.add_server(parsed(&spec)?)),
+            other => Err(format!("no {other} can be added")),
+        }
     }
 
     fn renumber(&self, name: &str) {

@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bowline_cloud_kit::journal::{Entry, Mark};
 use bowline_kube_api::Exchange;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::World;
+use super::{SECOND, World};
 use crate::cloud::under_test::CloudUnderTest;
 
 /// Two points in time, one in each journal.
@@ -36,7 +37,13 @@ impl<C: CloudUnderTest> World<C> {
         calls
     }
 
-    /// The same in short, counted: `GET load-balancers/:id`.
+    /// The same with calls by the clock.
+    #[must_use]
+    pub fn all_calls(&self, since: Since) -> Vec<Entry> {
+        self.cloud.journal().since(since.cloud)
+    }
+
+    /// What [`calls`](Self::calls) has in short, counted: `GET load-balancers/:id`.
     #[must_use]
     pub fn tally(&self, since: Since) -> BTreeMap<String, usize> {
         let mut tally = BTreeMap::new();
@@ -51,6 +58,19 @@ impl<C: CloudUnderTest> World<C> {
     pub fn writes(&self, since: Since) -> Vec<String> {
         let calls = self.calls(since);
         calls.iter().filter(|call| call.write).map(in_short).collect()
+    }
+
+    /// The beginnings of the tries that were made to write: repeats within a try come quicker than the shortest step of the schedule.
+    #[must_use]
+    pub fn tries(&self, since: Since) -> Vec<Duration> {
+        let (mut tries, mut last) = (Vec::new(), None);
+        for call in self.calls(since).iter().filter(|call| call.write) {
+            if last.is_none_or(|last| call.at.saturating_sub(last) >= SECOND * 4) {
+                tries.push(call.at);
+            }
+            last = Some(call.at);
+        }
+        tries
     }
 
     /// Reads and writes.

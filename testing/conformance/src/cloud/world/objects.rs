@@ -136,6 +136,16 @@ impl<C: CloudUnderTest> World<C> {
         self.api.object("Node", "", name)
     }
 
+    /// `STATUS REASON MESSAGE` of the condition of a Node's network.
+    #[must_use]
+    pub fn network(&self, name: &str) -> Option<String> {
+        let node = self.node(name)?;
+        let mut conditions = node["status"]["conditions"].as_array()?.iter();
+        let found = conditions.find(|it| it["type"] == "NetworkUnavailable")?;
+        let parts = ["status", "reason", "message"].map(|key| found[key].as_str().unwrap_or_default());
+        Some(parts.join(" "))
+    }
+
     /// Changes a Service.
     ///
     /// # Panics

@@ -13,23 +13,11 @@ pub(crate) fn key(suffix: &str) -> String {
 
 /// Annotations.
 pub(crate) trait OnCloudscale {
-    /// An annotation of a Service by the end of its key.
-    fn annotation(&self, name: &str, suffix: &str) -> Option<String>;
-
     /// Sets an annotation of a Service by the end of its key.
     fn annotate(&self, name: &str, suffix: &str, value: &str);
 }
 
 impl OnCloudscale for World {
-    fn annotation(&self, name: &str, suffix: &str) -> Option<String> {
-        let service = self.service(name)?;
-        Some(
-            service["metadata"]["annotations"][key(suffix)]
-                .as_str()?
-                .to_owned(),
-        )
-    }
-
     fn annotate(&self, name: &str, suffix: &str, value: &str) {
         self.edit_service(name, |service| {
             service["metadata"]["annotations"][key(suffix)] = json!(value);

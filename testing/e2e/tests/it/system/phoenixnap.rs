@@ -7,10 +7,10 @@ mod takeover;
 
 use std::time::Duration;
 
-use bowline_conformance::cloud::{CloudUnderTest as _, FINALIZER, SECOND, Since, service, tainted_node, web};
+use bowline_conformance::cloud::{CloudUnderTest as _, FINALIZER, SECOND, Since, service, web};
 use bowline_conformance::clouds::Phoenixnap;
+use bowline_phoenixnap_sim::BlockSpec;
 use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::{BlockSpec, ServerSpec};
 use serde_json::{Value, json};
 
 type World = bowline_conformance::cloud::World<Phoenixnap>;
@@ -54,10 +54,6 @@ fn calls(world: &World, since: Since) -> Vec<String> {
         .into_iter()
         .map(|call| call.operation)
         .collect()
-}
-
-fn last_event(world: &World, object: &str) -> String {
-    world.events(object).last().cloned().unwrap_or_default()
 }
 
 /// The block of a Service that was marked and not yet taken away.
