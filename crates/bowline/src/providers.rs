@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting};
+use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics, ShownSetting, Silences};
 use bowline_cloud_provider::several::{Cloud, Several};
 use bowline_cloud_provider::{CloudConfig, CloudError, CloudProvider, Environment};
 use bowline_kube_io::Dates;
@@ -49,6 +49,8 @@ pub struct Site {
     pub shown: Shown,
     /// Is told what time it is at the cloud.
     pub dates: Dates,
+    /// Is told of reads that have no answer for long.
+    pub silences: Silences,
     /// Whether it goes on although a cloud refuses to answer what is asked first: there are other clouds.
     pub starts_anyway: bool,
     /// Configuration files that are here, and not on a disk.
@@ -154,6 +156,9 @@ pub enum Calls {
     /// The same, each once: what the first answer says is what a person wants to know.
     ToReadOnce,
 }
+
+/// How long a person waits for a token, and for what else comes before all other answers.
+const SIGNED_IN_WITHIN: Duration = Duration::from_secs(10);
 
 type Cause = Box<dyn Error + Send + Sync>;
 type Built = Result<Arc<dyn CloudProvider>, Cause>;
@@ -428,8 +433,11 @@ impl Site {
                 config.retry.max_retry_after = Duration::ZERO; // the next question is not held back either
             }
         }
+        // A person waits, and is to hear once that nothing is answered before it.
+        config.preliminary_timeout = config.reads_only.then_some(SIGNED_IN_WITHIN);
         config.metrics = self.metrics.clone();
         config.dates = self.dates.clone();
+        config.silences = self.silences.clone();
         config.shutdown = self.shutdown.clone();
         config.seed = self.seed;
         config

@@ -1,10 +1,11 @@
 //! How one call travels: tries, budget, gate, exchange.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_transport::patience::{self, Does, in_time};
-use bowline_transport::{BoxError, GateClosed, Jitter, stated_delay};
+use bowline_transport::patience::{self, Does, Unanswered, in_time};
+use bowline_transport::{BoxError, GateClosed, Jitter, TOLD_AFTER, Unheard, seconds, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
 use http_body::Body as _;
@@ -118,7 +119,7 @@ impl Shared {
             if Instant::now() + delay >= give_up {
                 return Err(failure);
             }
-            tracing::warn!(err = %failure, attempt = tries, delay = ?delay, "Cloud call will be repeated");
+            tracing::warn!(err = %failure, attempt = tries, delay = seconds(delay), "Cloud call will be repeated");
             self.unless_shut_down(sleep(delay)).await?;
         }
     }
@@ -174,6 +175,8 @@ impl Shared {
             Kind::Write => (Does::Write, self.config.write_timeout),
         };
         let limit = request.timeout.unwrap_or(limit);
+        let preliminary = self.config.preliminary_timeout.filter(|_| request.is_preliminary);
+        let limit = limit.min(preliminary.unwrap_or(limit));
         if self.config.reads_only && request.kind == Kind::Write {
             return Err(Failure::GateClosed(GateClosed::new("this process only reads")));
         }
@@ -211,13 +214,24 @@ impl Shared {
             begun,
             is_long: limit.min(patience::shortest(0)),
         };
+        let exchange = async {
+            tokio::select! {
+                biased;
+                answer = exchange => answer,
+                never = self.tell_of_silence(request, call) => match never {},
+            }
+        };
         let outcome = match in_time(does, limit, exchange).await {
             Ok(outcome) => {
                 std::mem::forget(silence);
                 outcome
             }
-            Err(after) => Err(Failure::Timeout {
+            Err(Unanswered::Within(after)) => Err(Failure::Timeout {
                 phase: Phase::Exchange,
+                after,
+            }),
+            Err(Unanswered::GivenUp(after)) => Err(Failure::Timeout {
+                phase: Phase::GivenUp,
                 after,
             }),
         };
@@ -267,6 +281,28 @@ impl Shared {
             }
         }
         outcome
+    }
+
+    /// Tells, while it is waited for, that a read has no answer.
+    async fn tell_of_silence(&self, request: &Request, call: &Call) -> Infallible {
+        if request.kind == Kind::Write {
+            return std::future::pending().await;
+        }
+        sleep(TOLD_AFTER).await;
+        let call = call.with_host();
+        if request.is_preliminary {
+            let after = seconds(TOLD_AFTER);
+            tracing::warn!(
+                call,
+                after,
+                "A call that others wait for, such as a sign-in, has no answer yet"
+            );
+        }
+        let _until_it_ends = self.config.silences.note(Unheard {
+            call,
+            is_preliminary: request.is_preliminary,
+        });
+        std::future::pending().await
     }
 
     async fn unless_shut_down<F: Future>(&self, work: F) -> Result<F::Output, Failure> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_transport::{Dates, Gate, OpenGate, Rate};
+use bowline_transport::{Dates, Gate, OpenGate, Rate, Silences};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
@@ -20,6 +20,8 @@ pub struct CloudHttpConfig {
     /// The longest time one exchange of a write may take, its body included. Default 120 s: clouds hold a write back
     /// while another one to the same object is under way.
     pub write_timeout: Duration,
+    /// The longest time one exchange may take that only prepares others, such as a sign-in; `None` is that of reads. Default `None`.
+    pub preliminary_timeout: Option<Duration>,
     /// The longest time from the first try of a call to the begin of its last one, waiting for the budget included.
     /// Default 90 s.
     pub deadline: Duration,
@@ -43,6 +45,8 @@ pub struct CloudHttpConfig {
     pub metrics: Metrics,
     /// Where it is noted what time it is at the cloud.
     pub dates: Dates,
+    /// Where a read is noted that has no answer for long.
+    pub silences: Silences,
     /// When this is cancelled, reads and waits end at once. A write already handed over runs to its end or timeout,
     /// because nobody could say whether it happened.
     pub shutdown: CancellationToken,
@@ -56,6 +60,7 @@ impl CloudHttpConfig {
             user_agent: user_agent.into(),
             read_timeout: Duration::from_secs(20),
             write_timeout: Duration::from_secs(120),
+            preliminary_timeout: None,
             deadline: Duration::from_secs(90),
             max_in_flight: 16,
             rate: None,
@@ -67,6 +72,7 @@ impl CloudHttpConfig {
             shows_exchanges: false,
             metrics: Metrics::default(),
             dates: Dates::default(),
+            silences: Silences::default(),
             shutdown: CancellationToken::new(),
         }
     }

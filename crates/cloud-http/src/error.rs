@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_plan::{Class, Classified};
-use bowline_transport::{GateClosed, with_causes};
+use bowline_transport::{GateClosed, seconds, with_causes};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
@@ -48,6 +48,24 @@ impl Call {
         self.host.as_deref()
     }
 
+    fn name(&self) -> String {
+        let Self {
+            operation,
+            method,
+            path,
+            ..
+        } = self;
+        format!("{operation}: {method} {path}")
+    }
+
+    /// The same, with whom it asks.
+    pub(crate) fn with_host(&self) -> String {
+        match self.host() {
+            Some(host) => format!("{} (host {host})", self.name()),
+            None => self.name(),
+        }
+    }
+
     /// A text from the answer with this call's secrets cut out, fit to be shown.
     pub fn redact(&self, text: &str) -> String {
         if self.confidential {
@@ -85,8 +103,8 @@ impl Call {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Time ran out.
-    #[error("no answer within {} s ({phase})", .after.as_secs_f64())]
+    /// Time ran out, or something newer did not wait for the rest of it.
+    #[error("{}", unanswered(*.phase, *.after))]
     Timeout {
         /// What was under way.
         phase: Phase,
@@ -94,7 +112,7 @@ pub enum Failure {
         after: Duration,
     },
     /// No request may begin because the cloud asked for a pause, by a 429 with `Retry-After`; nothing was sent.
-    #[error("not sent within {} s: the cloud limits requests, and has asked for a pause", .waited.as_secs_f64())]
+    #[error("not sent within {}: the cloud limits requests, and has asked for a pause", seconds(*.waited))]
     Paused {
         /// How long it was waited for the end of the pause, and of those that came after it.
         waited: Duration,
@@ -149,14 +167,19 @@ pub enum Phase {
     Queue,
     /// The exchange itself.
     Exchange,
+    /// The exchange itself, which was given up because something newer waits for whoever made it.
+    GivenUp,
 }
 
-impl std::fmt::Display for Phase {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Queue => "waiting for a free slot",
-            Self::Exchange => "request sent",
-        })
+/// A time without an answer, in words.
+fn unanswered(phase: Phase, after: Duration) -> String {
+    let after = seconds(after);
+    match phase {
+        Phase::Queue => format!("no answer within {after} (waiting for a free slot)"),
+        Phase::Exchange => format!("no answer within {after} (request sent)"),
+        Phase::GivenUp => {
+            format!("no answer, given up after {after} because something newer waits (request sent)")
+        }
     }
 }
 
@@ -222,7 +245,7 @@ impl HttpError {
             | Failure::Cancelled
             | Failure::Unsendable(_) => false,
             Failure::Timeout {
-                phase: Phase::Exchange,
+                phase: Phase::Exchange | Phase::GivenUp,
                 ..
             }
             | Failure::Broken(_) => true,
@@ -262,7 +285,7 @@ impl Classified for HttpError {
             Failure::Status(failure) => Class::of_status(failure.status.as_u16(), failure.retry_after),
             Failure::Paused { left, .. } => Class::Throttled { after: Some(*left) },
             Failure::Timeout {
-                phase: Phase::Exchange,
+                phase: Phase::Exchange | Phase::GivenUp,
                 ..
             } => Class::Silent,
             Failure::Timeout { .. } | Failure::Connect(_) | Failure::Tls(_) | Failure::Broken(_) => {
@@ -281,13 +304,7 @@ impl Classified for HttpError {
 
 impl std::fmt::Display for HttpError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Call {
-            operation,
-            method,
-            path,
-            ..
-        } = &*self.call;
-        write!(f, "{operation}: {method} {path}: {}", self.failure)?;
+        write!(f, "{}: {}", self.call.name(), self.failure)?;
         match self.call.host() {
             // Who does not answer is what has to be known.
             Some(host) if matches!(self.class(), Class::Unanswered | Class::Silent) => {

@@ -54,7 +54,7 @@ pub use bowline_plan::{Class, Classified, Pairs, speaks_of_limit, speaks_of_no_a
 // What this stack and the one to the API server have in common.
 pub use bowline_transport::{
     BoxError, CredentialsError, CredentialsFile, Gate, GateClosed, Malformed, OpenGate, Proxy, ProxyError,
-    ProxyRules, Rate, glimpse, is_word, meant, shown_name, yaml,
+    ProxyRules, Rate, Silences, glimpse, is_word, meant, shown_name, yaml,
 };
 // The vocabulary of requests and answers, so that a cloud's client needs no HTTP crate of its own.
 pub use bytes::Bytes;

@@ -70,6 +70,7 @@ impl DynLearned {
 pub struct DynStep {
     view: StepView,
     concerns_others: bool,
+    may_be_left: bool,
     step: LoadBalancerStep<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -77,6 +78,7 @@ impl DynStep {
     fn new<C: bowline_plan::Step + Send + Sync + 'static>(step: LoadBalancerStep<C>) -> Self {
         let view = step.view();
         let concerns_others = matches!(&step, LoadBalancerStep::Cloud(step) if step.concerns_others());
+        let may_be_left = matches!(&step, LoadBalancerStep::Cloud(step) if step.may_be_left());
         let step = match step {
             LoadBalancerStep::Cloud(step) => LoadBalancerStep::Cloud(Arc::new(step) as _),
             LoadBalancerStep::Kube(write) => LoadBalancerStep::Kube(write),
@@ -84,6 +86,7 @@ impl DynStep {
         Self {
             view,
             concerns_others,
+            may_be_left,
             step,
         }
     }
@@ -92,6 +95,12 @@ impl DynStep {
     #[must_use]
     pub fn concerns_others(&self) -> bool {
         self.concerns_others
+    }
+
+    /// Whether a removal waits for it; see [`bowline_plan::Step::may_be_left`].
+    #[must_use]
+    pub fn may_be_left(&self) -> bool {
+        self.may_be_left
     }
 
     /// What is to be shown of the step, and the lanes it needs.

@@ -71,6 +71,7 @@ use bowline_cloud_provider::{
 };
 use bowline_drive::{Haste, Lanes};
 use bowline_kube_io::{Kube, ServiceCache};
+use bowline_transport::Silences;
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
 
@@ -111,6 +112,8 @@ pub struct ServiceProvider {
     pub kube: Kube,
     /// Which Services it serves.
     pub classes: ServiceClasses,
+    /// The reads of the cloud that have no answer for long.
+    pub silences: Silences,
 }
 
 /// The Services of the cluster, as providers see them.

@@ -21,7 +21,9 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
 use bowline_plan::{Answer, Lane, Refusal};
-use bowline_transport::patience::Patience;
+#[cfg(doc)]
+use bowline_transport::patience::SILENT;
+use bowline_transport::patience::{Patience, Took};
 use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -135,18 +137,22 @@ pub trait Hooks<F, E>: Sync {
         Box::pin(std::future::pending())
     }
 
-    /// A step or a look has ended; `gave_up`: a call of it was given up before its time limit. None of its calls took longer than `longest`.
-    fn made(&self, _label: &str, _gave_up: bool, _longest: Duration) {}
+    /// A step or a look has ended, whose calls took so long; `gave_up`: one of them was given up before its time limit.
+    fn made(&self, _label: &str, _gave_up: bool, _took: Took) {}
 
-    /// A write of the step with this label has no answer, and may take effect until then, whatever becomes of this process. It is waited for
-    /// yet.
-    fn unanswered<'a>(&'a self, _label: &'a str, _until: Instant) -> BoxFuture<'a, ()> {
+    /// Ends when it is time to note of a write that has had no answer for [`SILENT`] that it has none.
+    fn is_worth_noting(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// The step with this label has ended with a write that got no answer, and may take effect until then. Where it
-    /// [concerns others](DynStep::concerns_others), with the time at which it began.
-    fn may_come_until(&self, _label: &str, _until: Instant, _others_since: Option<Instant>) {}
+    /// A write of this step has no answer, and may take effect until then, whatever becomes of this process. It is waited for
+    /// yet.
+    fn unanswered<'a>(&'a self, _step: &'a DynStep, _until: Instant) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// This step began then and has ended with a write that got no answer, and may take effect until a time.
+    fn may_come_until(&self, _step: &DynStep, _begun: Instant, _until: Instant) {}
 
     /// A step waits for this lane until what is answered is dropped.
     fn waiting(&self, _lane: &Lane) -> Wait<'_> {
@@ -281,7 +287,7 @@ async fn look<F, E>(
         Either::Left((looked, _)) if !patience.gave_up() => Some(looked),
         _ => None,
     };
-    hooks.made(LOOK, looked.is_none(), patience.longest());
+    hooks.made(LOOK, looked.is_none(), patience.took());
     hooks.progressed(true);
     looked.transpose().map_err(DriveError::Observe)
 }

@@ -149,17 +149,21 @@ async fn patiently<F: Send, E>(
     let told = async {
         let mut silences = patience.silences();
         while let Either::Left((Ok(()), _)) = select(pin!(silences.changed()), pin!(has_ended.wait())).await {
-            if let Some(until) = patience.unanswered() {
-                held.retain(|(lane, _)| !lane.is_courtesy());
-                is_silent();
-                hooks.unanswered(label, until).await;
+            if patience.unanswered().is_none() {
+                continue;
+            }
+            held.retain(|(lane, _)| !lane.is_courtesy());
+            is_silent();
+            select(hooks.is_worth_noting(), pin!(has_ended.wait())).await;
+            if let Some(until) = patience.unanswered().filter(|_| !has_ended.initialized()) {
+                hooks.unanswered(step, until).await;
             }
         }
     };
     let (done, ()) = join(made, told).await;
-    hooks.made(label, patience.gave_up(), patience.longest());
+    hooks.made(label, patience.gave_up(), patience.took());
     if let Some(until) = patience.unanswered() {
-        hooks.may_come_until(label, until, step.concerns_others().then_some(begun));
+        hooks.may_come_until(step, begun, until);
     }
     done
 }

@@ -1,6 +1,7 @@
 //! Who else writes an object, as its managed fields tell. The caches keep none of them and ask for none, so the object is asked for by
 //! its name.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,8 +46,6 @@ impl Kube {
     /// Who wrote one of these fields of this very object last, this process aside; each is a path as managed fields spell it, such as
     /// `["f:spec", "f:taints"]`. `None`: nobody is known, as of a field that was removed.
     ///
-    /// Asked with a list, for the roles grant no `get` of Services, and behind everything else.
-    ///
     /// # Errors
     ///
     /// There is no answer, or it cannot be read.
@@ -55,6 +54,11 @@ impl Kube {
         object: &ObjectRef,
         fields: &[Vec<String>],
     ) -> Result<Option<String>, KubeError> {
+        Ok(last_of(self.managed(object).await?, fields, self.writes_as()))
+    }
+
+    /// Asked with a list, for the roles grant no `get` of Services, and behind everything else.
+    async fn managed(&self, object: &ObjectRef) -> Result<Vec<Value>, KubeError> {
         let scope = match &*object.namespace {
             "" => String::new(),
             namespace => format!("namespaces/{}/", segment(namespace)),
@@ -66,8 +70,21 @@ impl Kube {
         let List { items } = read(&answer)?;
         let metadata = items.into_iter().map(|item| item.metadata);
         let this = metadata.into_iter().find(|it| *it.uid == *object.uid);
-        let managed = this.and_then(|this| this.managed_fields).unwrap_or_default();
-        Ok(last_of(managed, fields, self.writes_as()))
+        Ok(this.and_then(|this| this.managed_fields).unwrap_or_default())
+    }
+
+    /// Who wrote one of these fields of this object last, whoever it was, and when that was, by the clock of the API server.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer, or it cannot be read.
+    pub async fn last_writer(
+        &self,
+        object: &ObjectRef,
+        fields: &[Vec<String>],
+    ) -> Result<Option<(String, Timestamp)>, KubeError> {
+        let last = last(self.managed(object).await?, fields, "");
+        Ok(last.and_then(|it| Some((it.manager, it.time.parse().ok()?))))
     }
 
     /// The name that the API server keeps of this process, where a request does not say another one.
@@ -79,13 +96,17 @@ impl Kube {
 
 /// The one that wrote one of the fields last.
 pub(crate) fn last_of(managed: Vec<Value>, fields: &[Vec<String>], own: &str) -> Option<String> {
+    Some(last(managed, fields, own)?.manager)
+}
+
+fn last(managed: Vec<Value>, fields: &[Vec<String>], own: &str) -> Option<Managed> {
     let others = managed
         .into_iter()
         .filter_map(|entry| serde_json::from_value::<Managed>(entry).ok())
         .filter(|entry| entry.manager != own && !entry.manager.is_empty())
         .filter(|entry| fields.iter().any(|field| has(&entry.fields_v1, field)));
     // Times of one form, so that the later one is the greater text.
-    Some(others.max_by(|a, b| a.time.cmp(&b.time))?.manager)
+    others.max_by(|a, b| a.time.cmp(&b.time))
 }
 
 /// Whether the one that is looked for is among these fields.

@@ -227,6 +227,20 @@ impl Cloud {
         }
     }
 
+    /// The provider, and which of several clouds it is without; or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// In words.
+    pub fn usable(self) -> Result<(Arc<dyn CloudProvider>, Vec<Refused>), String> {
+        match self {
+            Self::Built(provider, _) => Ok((provider, Vec::new())),
+            Self::Partly(provider, _, refused) => Ok((provider, refused)),
+            Self::Refused(why) => Err(why.to_string()),
+            Self::Unusable(why) | Self::Hidden(why) => Err(why),
+        }
+    }
+
     fn provider(&self) -> Option<&dyn CloudProvider> {
         match self {
             Self::Built(provider, _) | Self::Partly(provider, ..) => Some(&**provider),
@@ -409,7 +423,7 @@ async fn surroundings(patient: &Patient<'_>, kube: Option<&Kube>, objects: &mut 
     patient.progress.is_at("looking for the managers of the cluster");
     let found = managers::find(kube).await;
     let events = events(kube, None).await;
-    let leads = leadership::check(patient, kube, objects.nodes(), found.as_ref(), &events).await;
+    let leads = leadership::check(patient, kube, objects, found.as_ref(), &events).await;
     objects.is_unled = leads.is_unled();
     objects.restart = managers::restart(found.as_ref());
     objects.detour = managers::detour(patient, found.as_ref());

@@ -8,6 +8,7 @@ use bowline_controllers::{Controller, tell_of_unreadable};
 use bowline_kube_io::{
     Cache, CacheKey, EventSink, Kube, LeaseNote, NodeCache, ServiceCache, watch_nodes, watch_services,
 };
+use bowline_transport::Silences;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,8 @@ pub struct Manager {
     pub provider: Arc<dyn CloudProvider>,
     /// Open while this process leads.
     pub gate: Arc<FencingGate>,
+    /// The reads of the cloud that have no answer for long.
+    pub silences: Silences,
     /// Who this process is.
     pub identity: Identity,
     /// The checks of the secure port.
@@ -459,6 +462,7 @@ impl Process {
             config: &manager.config,
             identities: &self.identities,
             provider: &*manager.provider,
+            silences: &manager.silences,
             nodes: &self.nodes,
             services: &self.services,
             cluster,

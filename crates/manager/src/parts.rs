@@ -12,6 +12,7 @@ use bowline_controllers::service::{ServiceController, ServiceProvider};
 use bowline_controllers::{Context, Controller};
 use bowline_kube_io::rbac::Account;
 use bowline_kube_io::{EventSink, LeaseNote, NodeCache, ServiceCache};
+use bowline_transport::Silences;
 
 use crate::config::Config;
 use crate::controllers::ControllerName;
@@ -31,6 +32,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) config: &'a Config,
     pub(crate) identities: &'a Identities,
     pub(crate) provider: &'a dyn CloudProvider,
+    pub(crate) silences: &'a Silences,
     pub(crate) nodes: &'a Arc<NodeCache>,
     pub(crate) services: &'a Arc<ServiceCache>,
     pub(crate) cluster: &'a Arc<ClusterFacts>,
@@ -82,7 +84,10 @@ impl Parts<'_> {
             match self.controller(name) {
                 Some(one) => built.push((name, one)),
                 None if name == ControllerName::NodeIpam => {
-                    tracing::info!(controller, "Controller is switched on by --allocate-node-cidrs");
+                    tracing::info!(
+                        controller,
+                        "Controller is switched off, --allocate-node-cidrs switches it on"
+                    );
                 }
                 None if name == ControllerName::Route && !self.config.settings.routes.is_wanted => {
                     tracing::info!(
@@ -121,6 +126,7 @@ impl Parts<'_> {
                     background: provider.background_work(),
                     kube: self.identities.of(Account::Provider),
                     classes: self.config.service_classes.clone(),
+                    silences: self.silences.clone(),
                 };
                 ServiceController::new(ctx(), Arc::clone(self.services), provider)
             }

@@ -668,7 +668,7 @@ const FORBIDDEN: &str =
 
 /// What is said of a failure that only tells that the cloud is not reached from here, where the manager goes through a proxy.
 pub(crate) fn of_here(detour: &str, error: &str) -> Option<String> {
-    let is_unreached = error.contains("cannot connect: ") || error.contains("no answer within");
+    let is_unreached = error.contains("cannot connect: ") || error.contains("no answer");
     let is_of_proxy = error.contains("proxy ");
     (is_unreached && !is_of_proxy).then(|| {
         format!(
@@ -688,7 +688,7 @@ pub(crate) fn remedy_of(reason: &str) -> &'static str {
 }
 
 /// How long ago something was, as people say it.
-fn span(now: Timestamp, then: Timestamp) -> String {
+pub(crate) fn span(now: Timestamp, then: Timestamp) -> String {
     match now.duration_since(then).as_secs().max(0) {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds @ 120..7_200 => format!("{} min", seconds / 60),

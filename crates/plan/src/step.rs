@@ -111,6 +111,12 @@ pub trait Step {
         false
     }
 
+    /// Whether something may be left of it that nobody looks for, should it take effect after what it is for was removed: it makes something
+    /// that stands by itself, or writes to what others have as well. Then a removal waits for it.
+    fn may_be_left(&self) -> bool {
+        true
+    }
+
     /// Whether the step removes a part that nobody wants any more, alone or in a list that replaces another one: nothing leans on it, so one
     /// that fails stops nothing else.
     fn removes(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::gate::Gate;
 use crate::lines::Lines;
 use crate::proxy::{Protocol, Proxy, ProxyRules};
 use crate::stream::{Io, Stream};
-use crate::{BoxError, socks, tunnel};
+use crate::{BoxError, seconds, socks, tunnel};
 
 /// The way to a proxy, or from there on, is not free.
 #[derive(Debug, thiserror::Error)]
@@ -239,7 +239,7 @@ impl<S: Sockets> tower::Service<Uri> for Connector<S> {
         let connecting = timeout(limit, self.clone().connect(target));
         Box::pin(async move {
             connecting.await.unwrap_or_else(|_| {
-                let text = format!("no connection within {} s", limit.as_secs_f64());
+                let text = format!("no connection within {}", seconds(limit));
                 Err(io::Error::new(io::ErrorKind::TimedOut, text).into())
             })
         })

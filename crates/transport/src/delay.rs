@@ -1,4 +1,4 @@
-//! The delay that an answer states.
+//! The delay that an answer states, and how a time is told.
 
 use std::time::Duration;
 
@@ -26,9 +26,32 @@ pub fn stated_delay(headers: &HeaderMap, longest: Duration) -> Option<Duration> 
     (!stated.is_zero()).then(|| stated.min(longest))
 }
 
+/// A time as people read it: in whole seconds, and in tenths of one below that.
+pub fn seconds(time: Duration) -> String {
+    match time.as_secs_f64() {
+        below @ ..0.95 => format!("{below:.1} s"),
+        seconds => format!("{seconds:.0} s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_told_in_whole_seconds() {
+        for (millis, told) in [
+            (0, "0.0 s"),
+            (437, "0.4 s"),
+            (949, "0.9 s"),
+            (999, "1 s"),
+            (7_206, "7 s"),
+            (24_474, "24 s"),
+            (60_000, "60 s"),
+        ] {
+            assert_eq!(seconds(Duration::from_millis(millis)), told, "{millis}");
+        }
+    }
 
     #[test]
     fn a_delay_is_read_as_seconds_or_relative_to_the_answers_date_and_is_bounded() {

@@ -9,7 +9,7 @@
 //! - how a connection is made: [`Connector`], over sockets ([`tcp`]), directly or through the proxies that [`ProxyRules`] name,
 //!   with TLS where the target wants it; kept: [`pool`]; and given up when another one has died without a word: [`Lines`];
 //! - whom to trust: [`client_tls`] checks certificates as Go's programs do, [`roots`] finds the system's authorities;
-//! - how a delay is read that the other side states, [`stated_delay`], its clock, [`Dates`], and the end of credentials, [`end_of_token`] and
+//! - how a delay is read that the other side states, [`stated_delay`], and told, [`seconds`]; its clock, [`Dates`], reads that it does not answer, [`Silences`], and the end of credentials, [`end_of_token`] and
 //!   [`end_of_certificate`].
 //!
 //! It knows no cloud and no Kubernetes, and it reads neither the environment nor the wall clock: both are handed in.
@@ -32,6 +32,7 @@ pub mod patience;
 pub mod pem;
 mod proxy;
 pub mod roots;
+mod silences;
 mod sockets;
 mod socks;
 mod stream;
@@ -44,7 +45,7 @@ pub use causes::{cause, with_causes};
 pub use connector::{Connector, Sockets, Way, turned_away};
 pub use credentials::{CredentialsError, CredentialsFile};
 pub use dates::Dates;
-pub use delay::stated_delay;
+pub use delay::{seconds, stated_delay};
 pub use expiry::{end_of_certificate, end_of_token};
 pub use fence::{Fence, Fenced};
 pub use gate::{Gate, GateClosed, OpenGate};
@@ -53,6 +54,7 @@ pub use malformed::{Malformed, glimpse, is_path, is_word, meant, shown_name};
 pub use names::{Names, OnLookup};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
+pub use silences::{Silences, TOLD_AFTER, Unheard};
 pub use sockets::{Pool, pool, send, tcp};
 pub use stream::{Io, Stream};
 pub use trusted::{Authorities, client_tls};

@@ -1,7 +1,6 @@
 //! How long a call may go without an answer: for its whole time limit, and not so long where something newer waits for whoever makes it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{SetOnce, watch};
@@ -10,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 /// How long a call may go without an answer in any case. A cloud that takes 5 s for each is slow, and gets its work done.
 const SHORTEST: Duration = Duration::from_millis(5_500);
 
-/// How long a write goes without an answer before that is told. Less than a process that is told to stop waits for its calls, and less than
+/// How long a write goes without an answer at least before that is told. Less than a process that is told to stop waits for its calls, and less than
 /// [`SHORTEST`]: however a call ends, it is told by then.
 pub const SILENT: Duration = Duration::from_secs(4);
 
@@ -25,6 +24,24 @@ tokio::task_local! {
     static CURRENT: Patience;
 }
 
+/// How long calls took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Took {
+    /// The longest of those that were answered, if there are any.
+    pub answered: Option<Duration>,
+    /// The longest of those that got no answer: so long was one waited for.
+    pub silent: Option<Duration>,
+}
+
+impl Took {
+    fn and(self, other: Self) -> Self {
+        Self {
+            answered: self.answered.max(other.answered),
+            silent: self.silent.max(other.silent),
+        }
+    }
+}
+
 /// The patience with the calls of one step, or of one look. Its clones are one.
 #[derive(Debug, Clone, Default)]
 pub struct Patience {
@@ -34,8 +51,8 @@ pub struct Patience {
     gave_up: Arc<SetOnce<()>>,
     /// A write has no answer, and may take effect until its time limit has passed.
     unanswered: watch::Sender<Option<Instant>>,
-    /// How long its calls took at most, in milliseconds.
-    longest_ms: Arc<AtomicU64>,
+    /// How long its calls took.
+    took: Arc<Mutex<Took>>,
     /// Whether the work may be dropped, because it only reads.
     is_of_look: bool,
 }
@@ -50,9 +67,14 @@ impl Patience {
         }
     }
 
-    /// Runs work whose calls are answered [`in_time`].
+    /// Runs work whose calls are answered [`in_time`]. How long they took is known to the patience outside of this one, too.
     pub async fn with<F: Future>(&self, work: F) -> F::Output {
-        CURRENT.scope(self.clone(), work).await
+        let outside = Self::current();
+        let output = CURRENT.scope(self.clone(), work).await;
+        if let Some(outside) = outside {
+            outside.add(self.took());
+        }
+        output
     }
 
     /// Something newer waits: from now on no call goes without an answer for longer than this time.
@@ -78,15 +100,15 @@ impl Patience {
         self.unanswered.subscribe()
     }
 
-    /// How long its calls took at most.
+    /// How long its calls took.
     #[must_use]
-    pub fn longest(&self) -> Duration {
-        Duration::from_millis(self.longest_ms.load(Ordering::Relaxed))
+    pub fn took(&self) -> Took {
+        *self.took.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn took(&self, time: Duration) {
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.longest_ms.fetch_max(millis, Ordering::Relaxed);
+    fn add(&self, more: Took) {
+        let mut took = self.took.lock().unwrap_or_else(PoisonError::into_inner);
+        *took = took.and(more);
     }
 
     /// Ends when a call was given up before its time limit.
@@ -132,19 +154,28 @@ pub enum Does {
     Write,
 }
 
+/// How a call went without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Its time limit has passed, which is this.
+    Within(Duration),
+    /// It was given up after this time, because something newer waits.
+    GivenUp(Duration),
+}
+
 /// What a call answers within `limit`, and within the [`Patience`] of the step or look that it is made for, if it is made for one.
 ///
 /// # Errors
 ///
-/// How long it went without an answer.
+/// How it went without an answer.
 ///
 /// # Cancellation
 ///
 /// A call without an answer is dropped.
-pub async fn in_time<F: Future>(does: Does, limit: Duration, call: F) -> Result<F::Output, Duration> {
+pub async fn in_time<F: Future>(does: Does, limit: Duration, call: F) -> Result<F::Output, Unanswered> {
     let begun = Instant::now();
     let Some(patience) = Patience::current() else {
-        return timeout(limit, call).await.map_err(|_| limit);
+        return timeout(limit, call).await.map_err(|_| Unanswered::Within(limit));
     };
     let is_silent = async {
         if does == Does::Write {
@@ -158,11 +189,21 @@ pub async fn in_time<F: Future>(does: Does, limit: Duration, call: F) -> Result<
             patience.is_answered(begun, limit);
             Ok(answer)
         }
-        () = sleep(limit) => Err(limit),
-        () = patience.ends(begun) => Err(begun.elapsed()),
-        () = is_silent => Err(limit), // never
+        () = sleep(limit) => Err(Unanswered::Within(limit)),
+        () = patience.ends(begun) => Err(Unanswered::GivenUp(begun.elapsed())),
+        () = is_silent => Err(Unanswered::Within(limit)), // never
     };
-    patience.took(begun.elapsed());
+    let time = Some(begun.elapsed());
+    patience.add(match &outcome {
+        Ok(_) => Took {
+            answered: time,
+            silent: None,
+        },
+        Err(_) => Took {
+            answered: None,
+            silent: time,
+        },
+    });
     outcome
 }
 
@@ -186,12 +227,7 @@ pub async fn with_others<F: Future>(read: F) -> F::Output {
 /// Runs a read that is for many: the patience of a look of one of them is not that of the others.
 pub async fn for_many<F: Future>(read: F) -> F::Output {
     match Patience::current() {
-        Some(look) if look.is_of_look => {
-            let patience = Patience::default();
-            let answer = patience.with(read).await;
-            look.took(patience.longest());
-            answer
-        }
+        Some(look) if look.is_of_look => Patience::default().with(read).await,
         _ => read.await,
     }
 }
@@ -203,7 +239,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(60);
 
     /// How a call ends that takes so many seconds and was given up so many times, if something newer waits after so many seconds.
-    async fn called(takes_s: u64, given_up: u32, newer_after_s: u64) -> (Result<(), Duration>, bool) {
+    async fn called(takes_s: u64, given_up: u32, newer_after_s: u64) -> (Result<(), Unanswered>, bool) {
         let patience = Patience::default();
         let newer = async {
             sleep(Duration::from_secs(newer_after_s)).await;
@@ -217,24 +253,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_is_given_up_when_something_newer_waits_and_not_before_it_had_its_time() {
         assert_eq!(called(5, 0, 0).await, (Ok(()), false), "slow");
-        assert_eq!(called(50, 0, 0).await, (Err(SHORTEST), true));
-        assert_eq!(called(50, 0, 20).await, (Err(Duration::from_secs(20)), true));
+        assert_eq!(called(50, 0, 0).await, (Err(Unanswered::GivenUp(SHORTEST)), true));
+        assert_eq!(
+            called(50, 0, 20).await,
+            (Err(Unanswered::GivenUp(Duration::from_secs(20))), true)
+        );
         assert_eq!(called(50, 0, 55).await, (Ok(()), false));
-        assert_eq!(called(70, 0, 80).await, (Err(LIMIT), false));
+        assert_eq!(called(70, 0, 80).await, (Err(Unanswered::Within(LIMIT)), false));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_was_given_up_has_twice_the_time_and_at_last_all_of_it() {
         assert_eq!(called(10, 1, 0).await, (Ok(()), false));
-        assert_eq!(called(50, 1, 0).await, (Err(SHORTEST * 2), true));
+        assert_eq!(
+            called(50, 1, 0).await,
+            (Err(Unanswered::GivenUp(SHORTEST * 2)), true)
+        );
         assert_eq!(called(59, 4, 0).await, (Ok(()), false));
-        assert_eq!(called(70, 99, 0).await, (Err(LIMIT), false));
+        assert_eq!(called(70, 99, 0).await, (Err(Unanswered::Within(LIMIT)), false));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_of_no_step_has_all_its_time() {
         assert_eq!(in_time(Does::Write, LIMIT, sleep(LIMIT / 2)).await, Ok(()));
-        assert_eq!(in_time(Does::Write, LIMIT, sleep(LIMIT * 2)).await, Err(LIMIT));
+        let answer = in_time(Does::Write, LIMIT, sleep(LIMIT * 2)).await;
+        assert_eq!(answer, Err(Unanswered::Within(LIMIT)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -144,6 +144,10 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         outages () {
             a_stated_delay_is_kept,
         }
+        outages (LoadBalancers) {
+            a_slow_cloud_is_told_as_that_with_few_writes,
+            a_cloud_that_does_not_answer_is_told_while_it_is_waited_for,
+        }
         crashes (LoadBalancers) {
             a_creation_survives_the_death_of_the_process_at_any_write_to_the_cloud,
             a_creation_survives_the_death_of_the_process_at_any_write_to_kubernetes,

@@ -1,13 +1,10 @@
 //! The calls.
 
-use std::time::Duration;
-
 use bowline_cloud_http::{
     Class, CloudHttp, CredentialsFile, Failure, HttpError, Method, Request, Url, resolve,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::time::timeout;
 
 use crate::error::ApiError;
 use crate::listed::{Listed, Reader};
@@ -68,16 +65,13 @@ impl Client {
         self.tokens.generation()
     }
 
-    /// Fetches a token within a time, unless there is one that is good for longer.
+    /// Fetches a token, unless there is one.
     ///
     /// # Errors
     ///
     /// [`Class::Unauthenticated`] if the credentials are refused.
-    pub async fn sign_in(&self, within: Duration) -> Result<(), ApiError> {
-        let token = timeout(within, self.tokens.token()).await;
-        token
-            .unwrap_or_else(|_| Err(self.tokens.no_answer(within)))
-            .map(drop)
+    pub async fn sign_in(&self) -> Result<(), ApiError> {
+        self.tokens.token().await.map(drop)
     }
 
     /// All servers of the account.

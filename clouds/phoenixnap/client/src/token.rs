@@ -7,8 +7,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bowline_cloud_http::{
-    Class, CloudHttp, CredentialsFile, Failure, HeaderName, HttpError, Method, Phase, Request, Secret,
-    SharedRead, Url,
+    Class, CloudHttp, CredentialsFile, Failure, HeaderName, HttpError, Method, Request, Secret, SharedRead,
+    Url,
 };
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -112,14 +112,6 @@ impl Tokens {
         }
     }
 
-    /// The error of a request for a token that nobody answers.
-    pub(crate) fn no_answer(&self, within: Duration) -> ApiError {
-        let phase = Phase::Exchange;
-        let failure = Failure::Timeout { phase, after: within };
-        let error = HttpError::new(TOKEN, Method::POST, self.store.url.as_str(), failure);
-        failed(error, &self.store.source)
-    }
-
     /// How often the credentials have changed.
     pub(crate) fn generation(&self) -> u64 {
         self.store.follow_file();
@@ -177,8 +169,9 @@ impl Store {
         let (form, answer) = match known {
             Some(form) => (form, self.request(&credentials, form).await),
             None => match self.request(&credentials, Form::Basic).await {
-                // Not every server takes the header; nobody says so in a way that could be told from a refusal.
-                Err(error) if error.class != Class::NotSent => {
+                // Not every server takes the header; nobody says so in a way that could be told from a refusal. Where there is no answer, the
+                // form would only be waited for as long.
+                Err(error) if !matches!(error.class, Class::NotSent | Class::Unanswered | Class::Silent) => {
                     tracing::debug!(err = %error, "No token with credentials in the header, trying the form");
                     (Form::Body, self.request(&credentials, Form::Body).await)
                 }

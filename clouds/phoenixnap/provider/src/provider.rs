@@ -1,7 +1,6 @@
 //! The provider as a whole.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use bowline_cloud_provider::{
@@ -23,9 +22,6 @@ use crate::nodes::provider_id::PROVIDER_NAME;
 /// The ServiceAccount that writes to Services are made with, where each controller has one of its own. The vendor's manager has a
 /// client of this name, and rights may have been given to it.
 pub const SERVICE_ACCOUNT: &str = "cloud-provider-phoenixnap-shared-informers";
-
-/// How long a person waits for a token.
-const SIGNED_IN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The phoenixNAP provider.
 pub struct PhoenixNap {
@@ -147,7 +143,7 @@ impl CloudProvider for PhoenixNap {
     }
 
     fn sign_in(&self) -> Vec<Question<'_, ()>> {
-        let signed_in = async { Ok(self.client.sign_in(SIGNED_IN_WITHIN).await.map(|()| Vec::new())?) };
+        let signed_in = async { Ok(self.client.sign_in().await.map(|()| Vec::new())?) };
         vec![Question::new(signed_in)]
     }
 

@@ -104,7 +104,7 @@ pub async fn checks(
         }
     }
     let options = &reading.options;
-    let cloud = build(&reading, &mut checks).await;
+    let cloud = build(&reading, &mut checks, progress).await;
     checks.push(match &cloud {
         Cloud::Built(provider, _) | Cloud::Partly(provider, ..) => controllers(options, &**provider),
         Cloud::Refused(_) | Cloud::Unusable(_) | Cloud::Hidden(_) => {
@@ -170,7 +170,7 @@ fn controllers(options: &Options, provider: &dyn CloudProvider) -> Check {
 }
 
 /// Builds the provider, and tells what its configuration has to do with it if there is none.
-pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
+pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>, progress: &Progress) -> Cloud {
     let options = &reading.options.provider;
     let untaken = reading.untaken();
     if let Err(error) = providers::check(options) {
@@ -195,6 +195,7 @@ pub(super) async fn build(reading: &Reading, checks: &mut Vec<Check>) -> Cloud {
     }
     let version = &reading.options.version.git_version;
     checks.push(PROVIDER.ok(format!("{}, in {version}", options.name)));
+    progress.is_at("signing in to the cloud");
     let site = reading.site(Calls::ToReadOnce);
     let begun = Instant::now();
     let built = timeout(BUILT_WITHIN, providers::build(options, &site)).await;

@@ -33,7 +33,7 @@ async fn whys(
 ) -> Result<Vec<Why>, String> {
     let files = reading::files(&explain.files)?;
     let reading = Reading::new(options, surroundings);
-    let cloud = build(&reading, &mut Vec::new()).await;
+    let cloud = build(&reading, &mut Vec::new(), progress).await;
     let mut patient = patient(&reading, cloud, "explain", progress).await;
     patient.manifests = Manifests {
         files,

@@ -1,14 +1,14 @@
 //! `cloud-controller-manager plan`: print what would be done for Services, and do nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome, render_json, render_text};
 use bowline_cloud_provider::{ClusterFacts, ServiceKey, ServiceList};
 use bowline_kube_io::Kube;
 use bowline_manager::cluster;
 use bowline_manager::controllers::ControllerName;
-use bowline_manager::doctor::tell_last_tries;
-use bowline_manager::doctor::{Manifests, put_in};
+use bowline_manager::doctor::{Cloud, Manifests, put_in, tell_last_tries};
 use bowline_manager::plan::{PlanInput, plan_nothing, plan_services};
 
 use super::reading::{self, Reading};
@@ -59,10 +59,16 @@ pub async fn plan_reports(
     for remark in shown.remarks {
         reading::talk(&format!("the cloud's configuration: {remark}"));
     }
-    for refused in shown.refused {
-        reading::talk(&format!("nothing can be planned in {refused}"));
-    }
-    let built = built.map_err(|error| error.to_string()).and_then(|provider| {
+    let built = match built {
+        Ok(provider) => Cloud::signed_in(provider, Duration::ZERO, shown.refused)
+            .await
+            .usable(),
+        Err(error) => Err(error.to_string()),
+    };
+    let built = built.and_then(|(provider, refused)| {
+        for refused in refused {
+            reading::talk(&format!("nothing can be planned in {refused}"));
+        }
         let none = || {
             format!(
                 "cloud provider {:?} makes no load balancers as it is configured; see the manual of the cloud",

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bowline_cloud_http::CancellationToken;
+use bowline_cloud_http::{CancellationToken, Silences};
 use bowline_kube_io::{ConnectError, Dates, Kube, KubeMetrics, SystemClock};
 use bowline_manager::FencingGate;
 use bowline_manager::doctor::Progress;
@@ -78,6 +78,7 @@ impl Reading {
             seed: self.surroundings.seed,
             shown: providers::Shown::default(),
             dates: self.dates.clone(),
+            silences: Silences::default(),
             starts_anyway: !provider.several.is_empty(),
             copies: self.surroundings.copies.clone(),
         }

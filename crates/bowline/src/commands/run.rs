@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bowline_cloud_http::CancellationToken;
+use bowline_cloud_http::{CancellationToken, Silences};
 use bowline_kube_io::{Clock as _, Kube, KubeMetrics, SystemClock};
 use bowline_manager::config::Lookup;
 use bowline_manager::controllers::ControllerName;
@@ -212,6 +212,7 @@ async fn start(
         seed: surroundings.seed,
         shown: providers::Shown::default(),
         dates: bowline_kube_io::Dates::default(),
+        silences: Silences::default(),
         starts_anyway: !options.provider.several.is_empty(),
         copies: Vec::new(),
     };
@@ -234,6 +235,7 @@ async fn start(
         kube,
         provider,
         gate,
+        silences: site.silences,
         identity: surroundings.identity,
         health,
         metrics,

@@ -67,7 +67,7 @@ async fn tried(
     let run = format!("{:08x}", surroundings.seed as u32);
     let reading = Reading::new(options, surroundings.clone());
     let kube = reading.kube("check traffic").await?.with_gate(Arc::new(OpenGate));
-    let cloud = build(&reading, &mut Vec::new()).await;
+    let cloud = build(&reading, &mut Vec::new(), progress).await;
     let search = search(&reading, &cloud, kube.clone()).await;
     let patient = patient(&reading, cloud, "check traffic", progress).await;
     let explain = |service| {

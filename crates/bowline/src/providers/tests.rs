@@ -16,6 +16,7 @@ fn site(variables: &[(&str, &str)]) -> Site {
         seed: 0,
         shown: Shown::default(),
         dates: Dates::default(),
+        silences: Default::default(),
         starts_anyway: false,
         copies: Vec::new(),
     }

@@ -153,7 +153,7 @@ impl ServiceController {
         let before = Arc::clone(&session.facts().service);
         let outcome = match self.drive(key, &mut *session, &mut progress).await {
             Ok(Driven::Settled(..))
-                if let Some(after) = self.tracked(key, |it| it.unanswered.look_for_creation()) =>
+                if let Some(after) = self.tracked(key, |it| it.unanswered.look_for_what_is_left()) =>
             {
                 if progress.has_written {
                     self.room_was_made();

@@ -11,9 +11,10 @@ use bowline_cloud_provider::{
 use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note};
+use bowline_transport::patience::{SILENT, Took};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::causes::Causes;
 use super::needs_update::needs_update;
@@ -93,6 +94,11 @@ impl SyncHooks<'_> {
         !self.is_removal && !there.is_some_and(|there| self.controller.classes().is_wanted(&there))
     }
 
+    /// Whether something of a step may be left, should it take effect late. A removal makes nothing.
+    fn may_be_left(&self, step: &DynStep) -> bool {
+        !self.is_removal && step.may_be_left()
+    }
+
     /// Whether nothing needs to be written to a Service whose balancer goes, because it is gone itself. Another one may
     /// bear its name by now.
     fn is_gone(&self, facts: &ServiceFacts) -> bool {
@@ -157,11 +163,15 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             progress.keeps_something = notes.iter().any(|note| reasons::says_kept(note.reason));
             progress.causes
         };
+        let mut went_on = false;
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
             // What holds at the first look after a start held before it: the process before this one has said it.
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes == Causes::VERIFY;
             // A plan on the way may not have come to what the last one noted. What has ended, only one that ends can tell.
             let is_end = matches!(plan.answer, Answer::Settled(_) | Answer::Refused(_));
+            if matches!(plan.answer, Answer::Apply(_)) {
+                went_on = tracked.goes_on();
+            }
             tracked.lacks.clone_from(&plan.lacks);
             let loss = notes.iter().find_map(|note| AddressLoss::of_event(note.reason));
             tracked.address_loss = loss.or(tracked.address_loss);
@@ -169,6 +179,9 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             news.retain(|note| !is_old || note.is_said_at_start);
             news
         });
+        if went_on {
+            self.controller.condition_is_due(self.key);
+        }
         let ctx = &self.controller.ctx;
         let component = self.controller.provider.load_balancer.event_component();
         for note in news.into_iter().cloned() {
@@ -296,10 +309,14 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         })
     }
 
-    fn made(&self, label: &str, gave_up: bool, longest: Duration) {
-        lock(&self.controller.pace).took(longest);
-        self.controller
+    fn made(&self, label: &str, gave_up: bool, took: Took) {
+        lock(&self.controller.pace).took(label, took);
+        let was_told = self
+            .controller
             .tracked(self.key, |tracked| tracked.unanswered.made(label, gave_up));
+        if was_told {
+            self.controller.condition_is_due(self.key);
+        }
         if gave_up {
             self.has_given_up.store(true, Ordering::Relaxed);
             let service = self.key;
@@ -307,22 +324,36 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         }
     }
 
+    fn is_worth_noting(&self) -> BoxFuture<'_, ()> {
+        let after = lock(&self.controller.pace).notes_after();
+        let stop = self.controller.ctx.stop.clone();
+        Box::pin(async move {
+            stop.run_until_cancelled(sleep(after.saturating_sub(SILENT)))
+                .await;
+        })
+    }
+
     /// It is noted at once, and not from the queue, which ends with the process.
-    fn unanswered<'b>(&'b self, label: &'b str, until: Instant) -> BoxFuture<'b, ()> {
+    fn unanswered<'b>(&'b self, step: &'b DynStep, until: Instant) -> BoxFuture<'b, ()> {
         Box::pin(async move {
             self.controller.tracked(self.key, |tracked| {
-                tracked.unanswered.is_silent(label, until, self.is_removal);
+                tracked
+                    .unanswered
+                    .is_silent(&step.view().label, until, self.may_be_left(step));
             });
             let queued = Key::Condition(self.key.clone());
             self.controller.show_condition(self.key, &queued).await;
         })
     }
 
-    fn may_come_until(&self, label: &str, until: Instant, others_since: Option<Instant>) {
+    fn may_come_until(&self, step: &DynStep, begun: Instant, until: Instant) {
         self.controller.tracked(self.key, |tracked| {
-            tracked.unanswered.gave_up(Some(label), until, self.is_removal);
+            let label = step.view().label.as_str();
+            tracked
+                .unanswered
+                .gave_up(Some(label), until, self.may_be_left(step));
         });
-        if let Some(begun) = others_since {
+        if step.concerns_others() {
             self.controller.may_come_to_others(begun, until);
         }
     }

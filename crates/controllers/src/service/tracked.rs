@@ -53,8 +53,8 @@ pub(super) struct Tracked {
     pub(super) address_loss: Option<AddressLoss>,
     /// What clients used before the Service asked for no load balancer; empty: it asks for one, or never did.
     pub(super) used: Vec<String>,
-    /// This process wrote the condition that tells it.
-    pub(super) is_trouble_told: bool,
+    /// When this process wrote the condition that tells it; `None`: it does not stand there by this process.
+    pub(super) told_at: Option<Instant>,
     /// The Service as it was last handed to a sync, with our own annotations since then.
     pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
@@ -198,6 +198,19 @@ impl Tracked {
         }
     }
 
+    /// What a sync waited for is over, and it goes on; says whether that is news.
+    pub(super) fn goes_on(&mut self) -> bool {
+        let Some(unsettled) = &mut self.unsettled else {
+            return false;
+        };
+        let is_news = unsettled.waits_for.take().is_some() && unsettled.reason == Reason::Waiting;
+        if is_news {
+            unsettled.reason = Reason::Pending;
+            unsettled.trouble = Trouble::new("");
+        }
+        is_news
+    }
+
     /// Our own write to the Service is about to be sent.
     pub(super) fn expect_write(&mut self, write: &KubeWrite) {
         self.expected = self.synced.clone();
@@ -307,7 +320,7 @@ impl Tracked {
             && self.synced.is_none()
             && self.vanished.is_empty()
             && !self.is_foreign
-            && !self.is_trouble_told
+            && self.told_at.is_none()
             && self.used.is_empty()
     }
 

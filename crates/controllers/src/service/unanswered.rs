@@ -23,8 +23,8 @@ use crate::trouble::{Late, Trouble};
 /// How long to wait at least and at most before a look for what comes late.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
-/// How much later than it may be is told that a call takes effect.
-const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// How much later than it is may be told that a call takes effect: times are told in whole seconds, and clocks are set.
+const MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
 /// A call without an answer.
 struct Call {
@@ -33,8 +33,8 @@ struct Call {
     /// When that was known, and its time limit.
     since: Instant,
     until: Instant,
-    /// It may create something: it is of no removal.
-    creates: bool,
+    /// Something of it may be left where all else is removed.
+    may_be_left: bool,
     /// Its answer is waited for.
     is_waited_for: bool,
 }
@@ -58,18 +58,18 @@ impl Unanswered {
     }
 
     /// A call of a step is silent, and is waited for.
-    pub(super) fn is_silent(&mut self, step: &str, until: Instant, is_removal: bool) {
+    pub(super) fn is_silent(&mut self, step: &str, until: Instant, may_be_left: bool) {
         self.calls.push(Call {
             step: Some(step.to_owned()),
             since: Instant::now(),
             until,
-            creates: !is_removal,
+            may_be_left,
             is_waited_for: true,
         });
     }
 
-    /// A step or a look has ended: its calls are waited for no more.
-    pub(super) fn made(&mut self, step: &str, gave_up: bool) {
+    /// A step or a look has ended: its calls are waited for no more. Says whether one of them was told.
+    pub(super) fn made(&mut self, step: &str, gave_up: bool) -> bool {
         if gave_up {
             *self.given_up.entry(step.to_owned()).or_default() += 1;
         } else {
@@ -77,17 +77,20 @@ impl Unanswered {
         }
         let is_of_step = |call: &Call| call.is_waited_for && call.step.as_deref() == Some(step);
         self.calls.retain(|call| !is_of_step(call));
+        self.told
+            .as_ref()
+            .is_some_and(|told| told.steps.iter().any(|told| told == step))
     }
 
-    /// A call that nobody waits for any more may take effect until then. In a removal it is none that creates something.
-    pub(super) fn gave_up(&mut self, step: Option<&str>, until: Instant, is_removal: bool) {
+    /// A call that nobody waits for any more may take effect until then.
+    pub(super) fn gave_up(&mut self, step: Option<&str>, until: Instant, may_be_left: bool) {
         let now = Instant::now();
         self.calls.retain(|call| call.until > now);
         self.calls.push(Call {
             step: step.map(str::to_owned),
             since: now,
             until,
-            creates: !is_removal,
+            may_be_left,
             is_waited_for: false,
         });
     }
@@ -102,9 +105,9 @@ impl Unanswered {
         self.look_for(|_| true)
     }
 
-    /// The same where all is removed: what is created after the last look would belong to nobody.
-    pub(super) fn look_for_creation(&self) -> Option<Duration> {
-        self.look_for(|call| call.creates)
+    /// The same where all is removed: what comes to be after the last look would belong to nobody.
+    pub(super) fn look_for_what_is_left(&self) -> Option<Duration> {
+        self.look_for(|call| call.may_be_left)
     }
 
     /// What has not come for long will hardly come in the next moment: what comes stands for a quarter of the time that it took to come.
@@ -116,8 +119,7 @@ impl Unanswered {
         Some(before.min((age / 4).max(LOOKS.0)))
     }
 
-    /// What is told of these calls, if any of them may take effect yet: a later time than theirs, so that calls one after the other have
-    /// it told anew seldom.
+    /// What is told of these calls, if any of them may take effect yet.
     pub(super) fn told(&mut self, now: Timestamp) -> Option<Late> {
         self.told = self.to_tell(now);
         self.told.clone()
@@ -132,13 +134,12 @@ impl Unanswered {
         let steps = self.steps();
         let is_covered = |told: &&Late| {
             steps.iter().all(|step| told.steps.contains(step))
-                && (left..=left + 2 * MARGIN).contains(&told.until.duration_since(now))
+                && (left..=left + MARGIN).contains(&told.until.duration_since(now))
         };
         if let Some(told) = self.told.as_ref().filter(is_covered) {
             return Some(told.clone());
         }
-        let latest = SignedDuration::try_from(facts::LATEST).ok()?;
-        let until = now.checked_add(left.max(latest.min(left + MARGIN))).ok()?;
+        let until = now.checked_add(left).ok()?;
         Some(Late { until, steps })
     }
 
@@ -222,7 +223,7 @@ impl ServiceController {
             let until = Instant::now() + left;
             self.tracked(key, |tracked| {
                 for step in steps {
-                    tracked.unanswered.gave_up(step, until, false);
+                    tracked.unanswered.gave_up(step, until, true);
                 }
                 tracked.unanswered.told.clone_from(&told); // as it stands, and no later
             });
@@ -301,10 +302,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_comes_late_is_looked_for_until_its_time_is_over_and_once_more() {
         let mut unanswered = Unanswered::default();
-        let looks = |it: &Unanswered| (it.look(), it.look_for_creation());
+        let looks = |it: &Unanswered| (it.look(), it.look_for_what_is_left());
         assert_eq!(looks(&unanswered), (None, None));
-        unanswered.gave_up(Some("a"), Instant::now() + Duration::from_secs(100), true);
-        unanswered.gave_up(Some("b"), Instant::now() + Duration::from_secs(20), false);
+        unanswered.gave_up(Some("a"), Instant::now() + Duration::from_secs(100), false);
+        unanswered.gave_up(Some("b"), Instant::now() + Duration::from_secs(20), true);
         assert_eq!(looks(&unanswered), (seconds(1), seconds(1)), "the first one");
         tokio::time::advance(Duration::from_secs(12)).await;
         assert_eq!(looks(&unanswered), (seconds(3), seconds(3)));
@@ -325,10 +326,10 @@ mod tests {
             let told = unanswered.told(Timestamp::UNIX_EPOCH).unwrap();
             (told.steps.join(" "), told.until.as_second())
         };
-        assert_eq!(told(Some("a"), 30), ("a".to_owned(), 40));
-        assert_eq!(told(Some("b"), 20), ("a b".to_owned(), 40));
-        assert_eq!(told(Some("b"), 35), ("a b".to_owned(), 40));
-        assert_eq!(told(None, 60), (format!("{OF_BEFORE} b a"), 70));
+        assert_eq!(told(Some("a"), 30), ("a".to_owned(), 30));
+        assert_eq!(told(Some("b"), 20), ("a b".to_owned(), 30));
+        assert_eq!(told(Some("a"), 25), ("a b".to_owned(), 30));
+        assert_eq!(told(None, 60), (format!("{OF_BEFORE} a b"), 60));
     }
 
     #[tokio::test(start_paused = true)]
@@ -342,7 +343,7 @@ mod tests {
         unanswered.is_silent("a", until, false);
         assert_eq!(
             (told(&mut unanswered), unanswered.look()),
-            (Some(("a".to_owned(), 70)), None)
+            (Some(("a".to_owned(), 60)), None)
         );
         unanswered.made("a", true);
         assert_eq!(told(&mut unanswered), None, "it has ended");
@@ -351,7 +352,7 @@ mod tests {
         unanswered.made("a", false);
         assert_eq!(
             (told(&mut unanswered), unanswered.look()),
-            (Some(("a".to_owned(), 70)), seconds(1))
+            (Some(("a".to_owned(), 60)), seconds(1))
         );
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!((told(&mut unanswered), unanswered.look()), (None, None));

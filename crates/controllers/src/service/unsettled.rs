@@ -56,6 +56,13 @@ impl Reason {
         (Self::Unanswered, "unanswered"),
     ];
 
+    /// Those of what is under way, and changes by itself.
+    pub(super) const OF_WORK: [Self; 3] = [Self::Pending, Self::Waiting, Self::Unanswered];
+
+    pub(super) fn is_of_work(self) -> bool {
+        Self::OF_WORK.contains(&self)
+    }
+
     /// The value of the label `reason`.
     pub(super) fn name(self) -> &'static str {
         Self::ALL[self as usize].1

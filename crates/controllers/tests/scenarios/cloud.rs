@@ -242,6 +242,10 @@ impl Step for Write {
         Impact::None
     }
 
+    fn may_be_left(&self) -> bool {
+        matches!(self, Self::Create { .. })
+    }
+
     fn lanes(&self) -> Vec<Lane> {
         match self {
             Self::InOneLane(_) => vec![Lane::new("nimbus/all/0")],
@@ -272,7 +276,7 @@ async fn within<F: Future>(limit: Option<u64>, does: Does, call: F) -> Result<F:
         return Ok(call.await);
     };
     let answer = in_time(does, Duration::from_secs(limit), call).await;
-    answer.map_err(|after| CloudError::transient(format!("no answer within {} s", after.as_secs())))
+    answer.map_err(|silence| CloudError::transient(format!("no answer: {silence:?}")))
 }
 
 /// Why a write failed, where the next look tells it.

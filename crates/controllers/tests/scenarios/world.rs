@@ -172,6 +172,7 @@ impl World {
                     background: vec![Arc::new(Sweep(Arc::clone(&self.cloud)))],
                     kube: process.kube.clone(),
                     classes: self.classes.clone(),
+                    silences: Default::default(),
                 };
                 let ctx = context(service::NAME, service::COMPONENT);
                 self.run(ServiceController::new(

@@ -1,17 +1,23 @@
 //! All that is known of a few objects: what `doctor` finds about the cluster, for these alone.
 
+use std::time::Duration;
+
 use bowline_cloud_provider::plan::PlanReport;
 use bowline_cloud_provider::{Node, NodeName, Readiness, ServiceKey};
 use bowline_kube_io::{FoundNote, Kube, ObjectRef};
+use bowline_transport::patience::Patience;
 
 use super::{
     ASK_AS_ANOTHER, Check, Cloud, Objects, Outcome, Patient, Surroundings, answers, cloud, endpoints, events,
-    known, kubernetes, managers, no_answer, nodes, objects, permissions, put_in, surroundings, timed, unread,
-    writes,
+    known, kubernetes, managers, no_answer, nodes, objects, permissions, put_in, surroundings, timed, took,
+    unread, writes,
 };
 use crate::controllers::ControllerName;
 use crate::plan::{PlanInput, plan_services};
 use crate::why::{self, Cause, Known, Shown, Why};
+
+/// A call of the cloud that takes less is not worth a word.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// What is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +130,8 @@ pub async fn explain(patient: &Patient<'_>, targets: &[Target]) -> Result<Vec<Wh
             // Pods that do not run are why nobody leads, and stand before it.
             for check in [&leads.check, &works] {
                 let is_of_go = leads.is_of_go() && check.topic.id == works.topic.id;
-                if check.outcome == Outcome::Failed || check.outcome == Outcome::Warning && is_of_go {
+                let is_told = is_of_go || leads.is_in_doubt();
+                if check.outcome == Outcome::Failed || check.outcome == Outcome::Warning && is_told {
                     let (seen, remedy) = (check.seen.clone(), check.remedy.clone());
                     let cause = Cause::found(check.topic.id, check.outcome, seen, remedy);
                     why.first_before(
@@ -244,9 +251,16 @@ async fn of_service(
         cluster: objects.cluster.clone(),
         now,
     };
-    let planned = timed(plan_services(load_balancer, &input, std::slice::from_ref(key))).await;
+    let patience = Patience::default();
+    let planned = timed(patience.with(plan_services(load_balancer, &input, std::slice::from_ref(key)))).await;
     let report = planned.as_ref().and_then(|(reports, _)| reports.first());
     let mut why = why::of_service(service, report, &known);
+    if let Some(longest) = patience.took().answered.filter(|it| *it >= SLOW) {
+        why.is.push(format!(
+            "calls to the cloud take up to {}, as asked now",
+            took(longest)
+        ));
+    }
     if report.is_none() {
         let text = format!("the cloud gives {}", no_answer());
         why.add(

@@ -1,9 +1,10 @@
 //! Who leads: the lease, its holder and the program that renews it.
 
+mod unelected;
+
 use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
-use bowline_controllers::events::EVENTS;
 use bowline_kube_io::rbac::NAMESPACE;
 use bowline_kube_io::{FoundNote, Kube, KubeError, PROGRAM, SeenEvent, SeenLease};
 use jiff::{SignedDuration, Timestamp};
@@ -11,10 +12,10 @@ use tokio::time::Instant;
 
 use super::kubernetes::permitted;
 use super::managers::{self, Found, Leader};
-use super::{Check, Outcome, Patient, no_answer, not_yours, timed};
+use super::{Check, Objects, Outcome, Patient, no_answer, not_yours, timed};
 use crate::config::ElectionConfig;
 use crate::deployed::{Deployed, Program, is_of_manager};
-use crate::why::{FULL, RECENT};
+use crate::why::FULL;
 
 topics! { pub(super) Kubernetes:
     LEASE = "kubernetes.leader", "a process leads", "docs/guides/troubleshoot.md#the-pod-that-leads";
@@ -37,6 +38,10 @@ pub(super) struct Leadership {
     program: Option<Program>,
     /// Whether nobody renews the lease, and it lasts on.
     is_left: bool,
+    /// When the lease was renewed last that nobody holds.
+    ended: Option<Timestamp>,
+    /// What shows that a process works without an election: well, or in doubt.
+    unelected: Option<Outcome>,
     /// What the lease says of deletions of Nodes.
     pub(super) deletions: Option<FoundNote>,
 }
@@ -52,6 +57,11 @@ impl Leadership {
         self.is_of_go() || self.host.is_none() && self.check.outcome == Outcome::Failed
     }
 
+    /// Whether a process may work without an election, or may have ended.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.unelected == Some(Outcome::Warning)
+    }
+
     /// Nobody renews a lease where nothing is written.
     pub(super) fn waits_for_etcd(&mut self) {
         if self.check.outcome == Outcome::Failed && self.host.is_none() {
@@ -65,6 +75,7 @@ impl Leadership {
             is_hidden: self.check.outcome == Outcome::Skipped,
             lease: &self.lease,
             program: self.program,
+            unelected: self.unelected,
         }
     }
 }
@@ -78,12 +89,12 @@ pub(super) fn now(kube: &Kube) -> Timestamp {
 pub(super) async fn check(
     patient: &Patient<'_>,
     kube: Option<&Kube>,
-    nodes: &[Arc<Node>],
+    objects: &Objects,
     found: Option<&Found>,
     events: &[SeenEvent],
 ) -> Leadership {
     let own = patient.config.election.as_ref();
-    let mut leadership = own_lease(patient, kube, nodes, found).await;
+    let mut leadership = own_lease(patient, kube, objects.nodes(), found).await;
     let Some(kube) = kube else {
         return leadership;
     };
@@ -101,11 +112,25 @@ pub(super) async fn check(
     let rivals = held
         .iter()
         .filter(|it| !is_of_another_cloud(managers, namespace, name, it));
+    if leadership.host.is_none() && !leadership.is_left && leadership.check.outcome != Outcome::Skipped {
+        let sign = unelected::find(kube, objects, (&held, leadership.ended), events).await;
+        let (check, unelected) = unelected::instead(
+            leadership.check,
+            sign,
+            unelected::is_waited_for(objects),
+            now(kube),
+        );
+        leadership = Leadership {
+            check,
+            unelected,
+            ..leadership
+        };
+    }
     if leadership.check.outcome != Outcome::Skipped {
         leadership.check = judge_others(leadership.check, name, rivals, now(kube));
         let lease = held.iter().find(|it| Some(it.name.as_str()) == name);
-        if let Some(lease) = lease {
-            leadership.check = judge_unelected(leadership.check, lease, &held, events, now(kube));
+        if let Some(lease) = lease.filter(|_| leadership.host.is_some()) {
+            leadership.check = unelected::beside(leadership.check, lease, &held, events, now(kube));
         }
     }
     leadership
@@ -126,6 +151,8 @@ async fn own_lease(
         lease: own.clone(),
         program: None,
         is_left: false,
+        ended: None,
+        unelected: None,
         deletions: None,
     };
     let Some(ElectionConfig { namespace, name, .. }) = election else {
@@ -159,7 +186,10 @@ async fn own_lease(
     };
     let check = judge_lease(&place, &lease, now(kube), kube.clock().now());
     if check.outcome == Outcome::Failed {
-        return nobody(check);
+        return Leadership {
+            ended: renewed(&lease),
+            ..nobody(check)
+        };
     }
     let host = host(&lease.record.holder).to_owned();
     let managers = found.and_then(|it| it.managers.as_ref().ok());
@@ -215,6 +245,8 @@ async fn own_lease(
         lease: own,
         program,
         is_left: false,
+        ended: None,
+        unelected: None,
         deletions: lease.record.deletions.clone().map(|note| FoundNote {
             note,
             is_complete: lease.record.is_note_complete(),
@@ -299,60 +331,6 @@ fn judge_others<'a>(
                   other's work";
     LEASE.failed(seen, remedy).with(others)
 }
-
-/// Within this time after a change of leaders the one before has ended, whatever it had under way and whatever its clock says.
-const HANDED_OVER: SignedDuration = SignedDuration::from_secs(60);
-
-/// Processes that work and hold no lease: they run without an election. No lease and no pod need tell of one, but its events do, and name it
-/// as a lease would.
-fn judge_unelected(
-    check: Check,
-    lease: &SeenLease,
-    held: &[SeenLease],
-    events: &[SeenEvent],
-    now: Timestamp,
-) -> Check {
-    let is_process = |name: &str| {
-        name.rsplit_once('_')
-            .is_some_and(|(_, random)| random.len() == UUID)
-    };
-    let is_holder = |name: &str| held.iter().any(|it| it.record.holder == name);
-    let since = lease.record.acquire_time.unwrap_or(now) + HANDED_OVER;
-    let is_beside = |it: &&SeenEvent| {
-        is_process(&it.process)
-            && !is_holder(&it.process)
-            && it.last > since
-            && now.duration_since(it.last) < RECENT
-            && EVENTS.iter().any(|known| known.reason == it.reason)
-    };
-    let mut last: Vec<&SeenEvent> = Vec::new();
-    // The newest stand last.
-    for event in events.iter().rev().filter(is_beside) {
-        if !last.iter().any(|it| it.process == event.process) {
-            last.push(event);
-        }
-    }
-    if last.is_empty() {
-        return check;
-    }
-    let lines = last.iter().map(|it| {
-        let age = now.duration_since(it.last).as_secs().max(0);
-        format!(
-            "process {}: {} of {}, {age} s ago",
-            it.process, it.reason, it.object
-        )
-    });
-    let seen = format!(
-        "{}; another process works besides, and holds no lease",
-        check.seen
-    );
-    let remedy = "stop it: it runs with --leader-elect=false, on the computer whose name stands before the last _, in a pod or outside of the cluster. Two \
-                  managers undo each other's work. If it was stopped since, wait: events are judged for 20 min";
-    LEASE.failed(seen, remedy).with(lines.collect())
-}
-
-/// The length of the random part in the name of a process.
-const UUID: usize = 36;
 
 /// `now` is by the API server's clock, `here` by that of this computer.
 fn judge_lease(place: &str, lease: &SeenLease, now: Timestamp, here: Timestamp) -> Check {
@@ -602,48 +580,6 @@ mod tests {
             assert_eq!(check.outcome, outcome, "{renewed:?}");
             assert!(check.seen.contains(words), "{}", check.seen);
         }
-    }
-
-    #[test]
-    fn a_process_that_works_and_holds_no_lease_is_told_by_its_events() {
-        let now: Timestamp = "2026-01-01T00:30:00Z".parse().unwrap();
-        let process = |number: u8| format!("vm_00000000-0000-4000-8000-00000000000{number}");
-        let lease = SeenLease {
-            name: "ours".to_owned(),
-            record: LeaseRecord {
-                holder: process(1),
-                acquire_time: Some("2026-01-01T00:20:00Z".parse().unwrap()),
-                ..LeaseRecord::default()
-            },
-            writer: None,
-            written: None,
-        };
-        let event = |process: &str, reason: &str, last: &str| SeenEvent {
-            object: "default/two".to_owned(),
-            is_warning: false,
-            reason: reason.to_owned(),
-            message: String::new(),
-            count: 1,
-            last: last.parse().unwrap(),
-            process: process.to_owned(),
-        };
-        let judged = |events: &[SeenEvent]| {
-            let held = std::slice::from_ref(&lease);
-            judge_unelected(LEASE.ok("it is held"), &lease, held, events, now)
-        };
-        const DONE: &str = "EnsuredLoadBalancer";
-        const LATE: &str = "2026-01-01T00:29:15Z";
-        let quiet = [
-            event(&process(1), DONE, LATE),
-            event("vm", DONE, LATE),
-            event(&process(2), "ScalingReplicaSet", LATE),
-            event(&process(2), DONE, "2026-01-01T00:20:05Z"),
-        ];
-        assert_eq!(judged(&quiet), LEASE.ok("it is held"));
-        let check = judged(&[event(&process(2), DONE, LATE)]);
-        assert_eq!(check.outcome, Outcome::Failed);
-        let line = format!("process {}: {DONE} of default/two, 45 s ago", process(2));
-        assert_eq!(check.details, [line]);
     }
 
     #[test]

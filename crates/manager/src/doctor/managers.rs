@@ -38,9 +38,13 @@ pub(super) struct Leader<'a> {
     pub(super) lease: &'a str,
     /// The program that renews it.
     pub(super) program: Option<Program>,
+    /// Where nobody does: what shows that a process works without an election, well or in doubt.
+    pub(super) unelected: Option<Outcome>,
 }
 
 const INSTALL: &str = "install the manager: docs/guides/install.md has the manifests; without one, no Node is initialised and no Service gets an address";
+
+const INSTALL_ELSE: &str = "if no manager is meant to run outside of the cluster, install one: docs/guides/install.md has the manifests";
 
 /// The check.
 pub(super) fn check(patient: &Patient<'_>, found: Option<&Found>, leader: Leader<'_>) -> Check {
@@ -158,6 +162,13 @@ fn judge(
 ) -> Check {
     if managers.is_empty() {
         return match leader.host {
+            None if leader.unelected == Some(Outcome::Ok) => MANAGERS.ok(
+                "no DaemonSet, Deployment or pod of one is found, but a process works without an election: it runs outside of the cluster",
+            ),
+            None if leader.unelected.is_some() => MANAGERS.warning(
+                "no DaemonSet, Deployment or pod of one is found; whether a process outside of the cluster works is not known",
+                INSTALL_ELSE,
+            ),
             Some(host) => MANAGERS.ok(format!(
                 "no DaemonSet, Deployment or pod of one is found, but a process on {host} holds the lease: it runs outside of the cluster"
             )),

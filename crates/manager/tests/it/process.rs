@@ -109,6 +109,7 @@ impl Process {
             kube,
             provider,
             gate: Arc::clone(&gate),
+            silences: Default::default(),
             identity: Identity::new(name, "1"),
             health: Arc::clone(&health),
             metrics: Arc::clone(&metrics),

@@ -34,6 +34,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// The longest delay that is kept when the API states one: some clouds' contracts bound it.
     const LONGEST_DELAY: Duration = Duration::MAX;
 
+    /// Whether a call comes before all others, such as a login.
+    const SIGNS_IN: bool = false;
+
     /// How many writes to the cloud make a route.
     const WRITES_OF_A_ROUTE: usize = 1;
 
@@ -374,6 +377,8 @@ pub struct Seat {
     pub seed: u64,
     /// Where calls are counted.
     pub metrics: bowline_cloud_http::Metrics,
+    /// Where a read is noted that has no answer for long.
+    pub silences: bowline_cloud_http::Silences,
 }
 
 impl Seat {
@@ -385,6 +390,7 @@ impl Seat {
         config.seed = self.seed;
         config.gate = self.gate;
         config.metrics = self.metrics;
+        config.silences = self.silences;
         CloudHttp::new(config, self.transport)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_http::Transport;
+use bowline_cloud_http::{Silences, Transport};
 use bowline_cloud_kit::{CloudService, Fault};
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{Kube, KubeMetrics, KubeOptions, TokioClock};
@@ -219,13 +219,16 @@ impl<C: CloudUnderTest> World<C> {
             gate: Arc::<FencingGate>::clone(&gate),
             seed,
             metrics: of_cloud,
+            silences: Silences::default(),
         };
+        let silences = seat.silences.clone();
         let metrics = Arc::new(Metrics::new(registry, &BuildInfo::default()));
         let manager = Manager {
             config: start.config,
             kube,
             provider: self.sim.provider(seat),
             gate,
+            silences,
             health: Arc::new(Health::default()),
             metrics: Arc::clone(&metrics),
             seed,
@@ -255,6 +258,7 @@ impl<C: CloudUnderTest> World<C> {
             gate: Arc::new(bowline_cloud_http::OpenGate),
             seed: self.seed,
             metrics: bowline_cloud_http::Metrics::default(),
+            silences: Silences::default(),
         })
     }
 
@@ -271,6 +275,7 @@ impl<C: CloudUnderTest> World<C> {
             gate: Arc::new(bowline_cloud_http::OpenGate),
             seed: self.seed,
             metrics: bowline_cloud_http::Metrics::default(),
+            silences: Silences::default(),
         })
     }
 

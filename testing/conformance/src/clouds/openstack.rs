@@ -88,6 +88,7 @@ impl<W: Way> CloudUnderTest for OpenStack<W> {
     const NAME: &'static str = "openstack";
     const PLACE: Option<&'static str> = W::NAME;
     /// The router's, and that of the Node's port, which lets the pod network through.
+    const SIGNS_IN: bool = true;
     const WRITES_OF_A_ROUTE: usize = 2;
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,

@@ -37,6 +37,7 @@ impl Deref for Phoenixnap {
 impl CloudUnderTest for Phoenixnap {
     const NAME: &'static str = "phoenixnap";
     /// The manager's specification bounds a stated delay.
+    const SIGNS_IN: bool = true;
     const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
     /// Without `Repair`: a block that somebody gave back is not bought anew, because its Service names an address that

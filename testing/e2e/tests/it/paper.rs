@@ -58,6 +58,7 @@ impl World {
             kube,
             provider: Arc::new(Paper::new(http, &settings)),
             gate,
+            silences: Default::default(),
             health: Arc::new(Health::default()),
             metrics: Arc::new(Metrics::new(Registry::default(), &BuildInfo::default())),
             seed: 7,

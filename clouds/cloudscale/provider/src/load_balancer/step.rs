@@ -385,6 +385,11 @@ impl Step for CloudStep {
     fn concerns_others(&self) -> bool {
         matches!(self, Self::AssignFloatingIp { .. })
     }
+
+    /// All else is of a balancer, and refused where that is gone.
+    fn may_be_left(&self) -> bool {
+        matches!(self, Self::CreateBalancer { .. })
+    }
 }
 
 fn delete(href: &str) -> String {

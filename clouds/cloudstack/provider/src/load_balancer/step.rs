@@ -415,6 +415,11 @@ impl Step for CloudStep {
             _ => false,
         }
     }
+
+    /// A change of a rule is refused where that is gone.
+    fn may_be_left(&self) -> bool {
+        matches!(self, Self::Associate(_) | Self::CreateRule(_) | Self::Open(_))
+    }
 }
 
 #[cfg(test)]

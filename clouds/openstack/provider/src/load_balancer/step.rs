@@ -288,6 +288,20 @@ impl Step for CloudStep {
             Self::CreateBalancer { .. } | Self::DeletePort { .. } => false,
         }
     }
+
+    /// A load balancer may be shared, and stay. All else is of a part of it, and refused where that is gone.
+    fn may_be_left(&self) -> bool {
+        match self {
+            Self::DeleteBalancer { .. } | Self::DeletePort { .. } => false,
+            Self::Part { change, .. } => matches!(
+                change,
+                PartChange::UpdateBalancer { .. }
+                    | PartChange::CreateListener { .. }
+                    | PartChange::CreatePool { .. }
+            ),
+            Self::CreateBalancer { .. } | Self::FloatingIp(_) | Self::Group(_) => true,
+        }
+    }
 }
 
 /// The writes to what is there.

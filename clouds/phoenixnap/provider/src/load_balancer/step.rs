@@ -152,4 +152,8 @@ impl Step for CloudStep {
             }
         }
     }
+
+    fn may_be_left(&self) -> bool {
+        matches!(self, Self::BuyBlock { .. } | Self::Attach { .. })
+    }
 }

@@ -34,9 +34,9 @@ async fn many_calls_at_once_share_one_token_until_it_is_nearly_over() {
     assert_eq!(world.sim.token_requests().len(), 2);
 }
 
-/// Whoever asks why nothing works hears it soon, and where the token was asked for.
+/// Nobody waits for it a second time, in another form.
 #[tokio::test(start_paused = true)]
-async fn a_token_that_does_not_come_is_told_after_ten_seconds() {
+async fn a_token_that_does_not_come_is_asked_for_once_and_told_with_who_does_not_answer() {
     let world = World::new();
     world
         .sim
@@ -44,11 +44,12 @@ async fn a_token_that_does_not_come_is_told_after_ten_seconds() {
         .add(Fault::operation("token").always().hang_before());
     let began = Instant::now();
     let (_, failed) = ask_all(world.cloud.sign_in(), std::future::pending).await;
-    assert_eq!(began.elapsed(), Duration::from_secs(10));
+    assert_eq!(began.elapsed(), Duration::from_secs(30));
     let told = failed[0].error().to_string();
     for part in [
-        "POST https://auth.phoenixnap.com/auth/realms/",
-        "no answer within 10 s",
+        "POST /auth/realms/",
+        "no answer within 30 s",
+        "(host auth.phoenixnap.com)",
     ] {
         assert!(told.contains(part), "{told}");
     }

@@ -67,9 +67,7 @@ fn judged(managers: &[Deployed], leader: Leader<'_>) -> Check {
 fn at(host: &str) -> Leader<'_> {
     Leader {
         host: Some(host),
-        is_hidden: false,
-        lease: "",
-        program: None,
+        ..Leader::default()
     }
 }
 
@@ -294,9 +292,8 @@ fn a_go_manager_that_leads_is_told() {
     assert!(check.remedy.contains("change the image"), "{check:?}");
     let leader = Leader {
         host: Some("laptop"),
-        is_hidden: false,
-        lease: "",
         program: Some(Program::Go),
+        ..Leader::default()
     };
     assert!(judged(&[], leader).seen.contains("outside of the cluster"));
     let ours = manager("ours", Program::Bowline, &[], &[pod("o", "c2", ready())]);
