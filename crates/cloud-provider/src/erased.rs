@@ -504,7 +504,8 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
                 held => {
                     lacks = held.or_else(|| {
                         let ailments = self.reconciler.ailments(&self.intent, &seen.observed);
-                        ailments.iter().find_map(Ailment::lasting)
+                        let mut stay = ailments.into_iter().filter_map(Ailment::once_made);
+                        stay.find_map(|it| it.lasting())
                     });
                 }
             }

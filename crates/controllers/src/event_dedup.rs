@@ -66,6 +66,13 @@ impl EventDedup {
         told.again(AGAIN).then_some(&told.text)
     }
 
+    /// Whether what holds on a subject is due to be said again, of which a plan is made every ten minutes.
+    pub(crate) fn noted_again(&mut self, subject: &str) -> bool {
+        let mut told = self.0.iter_mut();
+        told.find(|told| told.subject == subject)
+            .is_some_and(|told| told.again(NOTED_AGAIN))
+    }
+
     /// Which of a plan's notes are to be told: those that were not yet, and warnings that still hold [after a while](NOTED_AGAIN). What
     /// the plan does not note any more is forgotten, but for subjects that last beyond it: it is news when it comes back.
     pub(crate) fn news<'n>(&mut self, notes: &'n [Note], lasts: impl Fn(&str) -> bool) -> Vec<&'n Note> {

@@ -10,6 +10,11 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{LoadBalancer, Node, NodeSet, Readiness, Service, facts, keys};
 
+use crate::advice;
+
+/// What leaves out a Node that does not report that it is ready.
+const NOT_READY: &str = "not ready";
+
 /// Whether a Node is balanced over.
 #[must_use]
 pub fn is_balanced(node: &Node, set: NodeSet) -> bool {
@@ -26,7 +31,30 @@ pub fn left_out_by(node: &Node, set: NodeSet) -> Option<&'static str> {
     } else if node.deleting {
         Some("deletionTimestamp")
     } else {
-        (set == NodeSet::Ready && node.readiness != Readiness::Ready).then_some("not ready")
+        (set == NodeSet::Ready && node.readiness != Readiness::Ready).then_some(NOT_READY)
+    }
+}
+
+/// What to do where none of these Nodes is balanced over.
+#[must_use]
+pub fn let_in(nodes: &[Arc<Node>], set: NodeSet) -> String {
+    let left_out = |by: &str| nodes.iter().find(|node| left_out_by(node, set) == Some(by));
+    // The label may be on the control plane alone, and rightly.
+    if let Some(node) = left_out(keys::TAINT_TO_BE_DELETED) {
+        return advice::untaint(node.name.as_str());
+    }
+    if let Some(node) = left_out(NOT_READY) {
+        return format!(
+            "whoever runs the cluster looks at the kubelets of Nodes that are not ready, such as {}, or adds Nodes",
+            node.name
+        );
+    }
+    match left_out(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
+        Some(_) => format!(
+            "whoever runs the cluster adds Nodes, or takes the label off those that are to serve: kubectl label node NAME {}-",
+            keys::LABEL_EXCLUDE_FROM_BALANCERS
+        ),
+        None => "whoever runs the cluster adds Nodes".to_owned(),
     }
 }
 

@@ -2,8 +2,8 @@
 //! nowhere else, so whoever reads it back has what failed, what to do and what is tried again as parts.
 //!
 //! ```text
-//! WHAT[. What to do: REMEDY][. It is tried again by itself, and at once when the Service changes][. Without an answer until now, and may \
-//! take effect until TIME: STEP[; STEP ...]]
+//! WHAT[. What to do: REMEDY][. It is tried again within 5 minutes, and at once when the Service changes][. Without an answer until now, \
+//! and may take effect until TIME: STEP[; STEP ...]]
 //! ```
 //!
 //! Where a question to the cloud failed, and no write, the sentence of the next try is that it is asked again. The last one is the memory of
@@ -20,8 +20,21 @@ use crate::advice;
 /// What stands before the remedy.
 const DO: &str = ". What to do: ";
 
-/// What stands at the end, by what is tried again. That of a write is also that of earlier releases, which had only this one.
-const AGAIN: [(Again, &str); 2] = [
+/// What stands at the end, by what is tried again: the first of each kind is written, the others are those of earlier releases. The time is
+/// the longest one, so that the text stays the same from try to try.
+const AGAIN: [(Again, &str); 5] = [
+    (
+        Again::Question,
+        ". It is asked again within 5 minutes, and at once when the Service changes",
+    ),
+    (
+        Again::Write,
+        ". It is tried again within 5 minutes, and at once when the Service changes",
+    ),
+    (
+        Again::Refused,
+        ". It is tried again within 40 minutes, and at once when the Service changes",
+    ),
     (
         Again::Question,
         ". It is asked again by itself, and at once when the Service changes",
@@ -74,6 +87,8 @@ pub enum Again {
     Question,
     /// Anything else.
     Write,
+    /// What the cloud refused, or does not do: it is held back for up to 30 minutes, until the look after that, one every ten.
+    Refused,
 }
 
 /// Trouble with the load balancer of a Service, in parts. All of them are texts for people.
@@ -179,6 +194,15 @@ impl Trouble {
         self.again == Some(Again::Question)
     }
 
+    /// When it is tried again at the latest; `None` if nothing is said of that.
+    #[must_use]
+    pub fn within(&self) -> Option<&'static str> {
+        Some(match self.again? {
+            Again::Question | Again::Write => "5 minutes",
+            Again::Refused => "40 minutes",
+        })
+    }
+
     /// Whether the cloud did not take the manager's credentials.
     #[must_use]
     pub fn is_unauthenticated(&self) -> bool {
@@ -281,7 +305,8 @@ mod tests {
     fn troubles() -> impl Strategy<Value = Trouble> {
         let general = prop::sample::select(advice::ALL.to_vec()).prop_map(str::to_owned);
         let remedy = prop::option::of(prop_oneof![texts(), general]);
-        let again = prop::sample::select(vec![None, Some(Again::Question), Some(Again::Write)]);
+        let again = [Again::Question, Again::Write, Again::Refused];
+        let again = prop::option::of(prop::sample::select(again.to_vec()));
         let steps = prop::collection::vec(texts(), 1..=NAMED);
         let late = prop::option::of((0..2_000_000_000_i64, steps));
         (texts(), remedy, again, late).prop_map(|(what, remedy, again, late)| {
@@ -310,7 +335,7 @@ mod tests {
             .tried(Some(Again::Write));
         assert_eq!(
             trouble.to_string(),
-            "port 80 is taken. What to do: choose another one. It is tried again by itself, and at once when the Service changes"
+            "port 80 is taken. What to do: choose another one. It is tried again within 5 minutes, and at once when the Service changes"
         );
         assert_eq!(trouble.own_remedy(), Some("choose another one"));
         assert_eq!(trouble.in_general(), "port 80 is taken");

@@ -75,11 +75,16 @@ pub async fn predict_session(
         }
         outcome => outcome,
     };
-    // What has no address yet is under way, and what nothing is done about is as it is asked for.
-    ailments.retain(|ailment| !ailment.is_of_making || is_shown && report.has_changes());
+    // What has no address yet is under way. What nothing is left to make of stays.
+    let is_under_way = report.has_changes();
+    let is_made = !is_under_way && matches!(outcome, ReportedOutcome::Settled { .. });
+    let ailments = ailments.into_iter().filter_map(|it| match is_made {
+        true => it.once_made(),
+        false => (!it.is_of_making || is_shown && is_under_way).then_some(it),
+    });
     PlanReport {
         outcome,
-        ailments,
+        ailments: ailments.collect(),
         shown,
         address_change,
         ..report

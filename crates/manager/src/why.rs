@@ -421,7 +421,7 @@ pub fn of_service(service: &Service, report: Option<&PlanReport>, known: &Known<
             true => {
                 "the cloud answers this command now. The manager tries again by itself, within 5 min of its last try, and at once when the Service changes"
             }
-            false => "the manager tries again by itself, and at once when the Service changes",
+            false => &failure.next(),
         };
         next.clone_into(&mut why.next);
     }

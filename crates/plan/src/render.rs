@@ -78,7 +78,18 @@ pub struct Ailment {
     /// Whether it is so of each load balancer for a moment while it is made.
     #[serde(skip)]
     pub is_of_making: bool,
+    /// What to do where that stays with nothing left to make; empty: then it is as the Service asks.
+    #[serde(skip)]
+    pub once_made: &'static str,
 }
+
+/// What to do about a Service whose ports have no node ports.
+const NO_NODE_PORTS: &str = "whoever owns the Service sets spec.allocateLoadBalancerNodePorts to true, or gives each port a nodePort: the load balancer \
+    reaches the Nodes there";
+
+/// What to do about Nodes none of which can be a member.
+const NO_MEMBERS: &str = "whoever runs the cluster looks at the Nodes (`explain` with node/NAME): each has to be initialised, and to have an address \
+    that the load balancer can send to";
 
 impl Ailment {
     /// What is not so of each load balancer while it is made.
@@ -89,6 +100,16 @@ impl Ailment {
             is_total,
             remedy,
             is_of_making: false,
+            once_made: "",
+        }
+    }
+
+    /// A pool without members, although there are Nodes.
+    #[must_use]
+    pub fn of_empty_pool(pool: &str, has_node_ports: bool) -> Self {
+        Self {
+            once_made: if has_node_ports { NO_MEMBERS } else { NO_NODE_PORTS },
+            ..Self::leads_nowhere(format!("pool {pool}: it has no members"))
         }
     }
 
@@ -100,6 +121,21 @@ impl Ailment {
             is_total: true,
             remedy: "a manager that leads makes what is missing when it looks next: after up to ten minutes, or at once when the Service changes, as by any annotation",
             is_of_making: true,
+            once_made: "",
+        }
+    }
+
+    /// The same where nothing is left to make; `None`: then it is none.
+    #[must_use]
+    pub fn once_made(self) -> Option<Self> {
+        match (self.is_of_making, self.once_made) {
+            (false, _) => Some(self),
+            (true, "") => None,
+            (true, remedy) => Some(Self {
+                remedy,
+                is_of_making: false,
+                ..self
+            }),
         }
     }
 

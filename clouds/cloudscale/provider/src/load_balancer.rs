@@ -26,6 +26,7 @@ use crate::load_balancer::plan::persisted;
 use crate::load_balancer::refused::StillFull;
 use crate::load_balancer::step::{CloudStep, PartChange};
 use crate::messages::EVENTS;
+use crate::nodes::provider_id::{self, ProviderIdError};
 use crate::nodes::servers::ServerReads;
 
 pub(crate) mod annotations;
@@ -203,10 +204,7 @@ impl Reconciler for Balancers {
             let is_empty =
                 it.members.is_empty() && intent.needs().is_some_and(|needs| !needs.nodes.is_empty());
             match is_empty {
-                true => Some(Ailment::leads_nowhere(format!(
-                    "pool {}: it has no members",
-                    it.pool.name
-                ))),
+                true => Some(Ailment::of_empty_pool(&it.pool.name, true)),
                 false => Ailment::of_members(&it.pool.name, &down, it.members.len()),
             }
         };
@@ -329,6 +327,11 @@ impl LoadBalancer for Balancers {
             let balancers = self.reads.balancers().await?;
             Ok(orphans::marked(&balancers, facts, cluster_name))
         })
+    }
+
+    fn may_lead_to(&self, _: &Service, node: &Node) -> bool {
+        let id = node.provider_id.as_deref().map(provider_id::parse);
+        !matches!(id, Some(Err(ProviderIdError::Foreign(_))))
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

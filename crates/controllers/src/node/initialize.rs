@@ -37,19 +37,10 @@ impl NodeController {
             match found {
                 Ok(Found::Instance(instance)) => present.push((node, instance)),
                 Ok(Found::Foreign) => {
-                    let provider_id = node.provider_id.as_deref();
-                    let is_news = self.remembered.is_news(
-                        &node,
-                        events::FOREIGN_PROVIDER_ID.reason,
-                        Some(provider_id.unwrap_or_default()),
-                    );
-                    // Where managers share a cluster, another one's Node is nothing to tell.
-                    if is_news && self.settings.ownership.is_none() {
-                        let text = format!(
-                            "The provider ID {:?} is none of this cloud, so the node is not initialized here and keeps its uninitialized taint until the manager of its cloud takes the taint off",
-                            provider_id.unwrap_or_default()
-                        );
-                        self.warn(&node, &events::FOREIGN_PROVIDER_ID, text);
+                    let provider_id = node.provider_id.as_deref().unwrap_or_default();
+                    let reason = events::FOREIGN_PROVIDER_ID.reason;
+                    if self.remembered.is_news(&node, reason, Some(provider_id)) {
+                        self.tell_foreign(&node);
                     }
                     self.queue.finish(&node.name);
                 }
@@ -85,6 +76,32 @@ impl NodeController {
         stream::iter(present)
             .for_each_concurrent(AT_ONCE, initialize)
             .await;
+    }
+
+    /// Says again which Nodes wait for another cloud, without a question to this one.
+    pub(super) fn keep_telling_foreign(&self) {
+        let waiting = self
+            .ctx
+            .nodes
+            .all()
+            .into_iter()
+            .filter(|node| node.is_uninitialized());
+        let reason = events::FOREIGN_PROVIDER_ID.reason;
+        waiting
+            .filter(|node| self.remembered.again(node, reason))
+            .for_each(|node| self.tell_foreign(&node));
+    }
+
+    fn tell_foreign(&self, node: &Node) {
+        // Where managers share a cluster, another one's Node is nothing to tell.
+        if self.settings.ownership.is_some() {
+            return;
+        }
+        let text = format!(
+            "The provider ID {:?} is none of this cloud, so the node is not initialized here and keeps its uninitialized taint until the manager of its cloud takes the taint off",
+            node.provider_id.as_deref().unwrap_or_default()
+        );
+        self.warn(node, &events::FOREIGN_PROVIDER_ID, text);
     }
 
     /// Writes what the instance's metadata says to a Node, and takes its taint away last.

@@ -21,6 +21,7 @@ impl NodeController {
     /// One pass at once, then one for ever after a rest. It never returns.
     pub(super) async fn refresh_periodically(&self) {
         loop {
+            self.keep_telling_foreign();
             self.refresh_all().await;
             tokio::time::sleep(self.settings.node_status_update_frequency).await;
         }

@@ -200,6 +200,13 @@ impl Remembered {
                 .is_news(subject, text)
     }
 
+    /// Whether what was said of a Node on a subject is due to be said again.
+    pub(super) fn again(&self, node: &Node, subject: &str) -> bool {
+        let mut nodes = self.nodes();
+        let entry = nodes.get_mut(&node.name);
+        entry.is_some_and(|entry| entry.dedup.again(subject).is_some())
+    }
+
     fn nodes(&self) -> MutexGuard<'_, BTreeMap<NodeName, Entry>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }

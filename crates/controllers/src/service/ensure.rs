@@ -162,8 +162,7 @@ impl ServiceController {
             let object = &**service;
             self.ctx.event(object, events::ENSURING_LOAD_BALANCER.verbatim());
             if nodes.is_empty() {
-                self.ctx
-                    .event(object, events::UNAVAILABLE_LOAD_BALANCER.verbatim());
+                self.tell_unavailable(object);
             }
         }
         let refused = |refusal: &Refusal| {

@@ -14,6 +14,9 @@ use crate::trouble::{Again, Trouble};
 /// Delays as events tell them, in seconds, rounded up: a cloud that asks for another one each time makes few events.
 const TOLD_DELAYS_S: [u64; 8] = [2, 5, 10, 30, 60, 120, 300, 600];
 
+/// The longest time from one try to the next, by the schedule.
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// A failed or refused sync.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
@@ -50,12 +53,21 @@ impl Failure {
             RefusedBy::Cloud => Reason::Invalid,
             RefusedBy::Failure | RefusedBy::Silence | RefusedBy::Undone => Reason::Failed,
         };
-        Self::of_person(
+        let failure = Self::of_person(
             prefix,
             &refusal.reason,
             refusal.remedy.as_deref().or(advice),
             reason,
-        )
+        );
+        // What the cloud refused is held back for longer than the schedule has the Service looked at.
+        let again = match refusal.by {
+            RefusedBy::Plan if !refusal.is_limit => Again::Write,
+            _ => Again::Refused,
+        };
+        Self {
+            trouble: failure.trouble.tried(Some(again)),
+            ..failure
+        }
     }
 
     /// One whose remedy is a person's.
@@ -90,9 +102,11 @@ impl Failure {
             true => Again::Question,
             false => Again::Write,
         };
+        // A cloud that asks for longer than the schedule says so in the text.
+        let is_scheduled = error.retry_after().is_none_or(|it| it <= LONGEST);
         let trouble = Trouble::new(&text)
             .with_remedy(error.remedy().or(advice))
-            .tried(Some(again));
+            .tried(Some(again).filter(|_| is_scheduled));
         Self {
             text: with(text, advice),
             trouble,

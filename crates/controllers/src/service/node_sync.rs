@@ -177,12 +177,37 @@ impl ServiceController {
 
     /// Says that a balancer is up to date with these Nodes, after they have changed.
     pub(super) fn tell_updated(&self, service: &Service, identities: &NodeIdentities) {
-        let event = if identities.is_empty() {
-            events::UNAVAILABLE_LOAD_BALANCER
+        if identities.is_empty() {
+            self.tell_unavailable(service);
         } else {
-            events::UPDATED_LOAD_BALANCER
-        };
+            self.ctx.event(service, events::UPDATED_LOAD_BALANCER.verbatim());
+        }
+    }
+
+    /// Says that there is no Node to lead to.
+    pub(super) fn tell_unavailable(&self, service: &Service) {
+        let event = events::UNAVAILABLE_LOAD_BALANCER;
         self.ctx.event(service, event.verbatim());
+        self.tracked(&ServiceKey::of(service), |tracked| {
+            tracked.dedup.is_news(event.reason, event.message)
+        });
+    }
+
+    /// A sync has settled, with Nodes to lead to or without: as long as there are none, that is said from time to time.
+    pub(super) fn keep_telling_unavailable(&self, key: &ServiceKey, lacks_nodes: bool) {
+        let event = events::UNAVAILABLE_LOAD_BALANCER;
+        let is_due = self.tracked(key, |Tracked { dedup, .. }| {
+            if !lacks_nodes {
+                dedup.over(event.reason);
+                return false;
+            }
+            let is_due = dedup.noted_again(event.reason);
+            dedup.is_news(event.reason, event.message); // after a start: the process before this one has said it
+            is_due
+        });
+        if let Some(service) = self.services.get(key).filter(|_| is_due) {
+            self.tell_unavailable(&service);
+        }
     }
 
     /// Whether labels that a Service may select by are others now than when its sync was given these Nodes.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_provider::{ReconcileKind, Service, ServiceKey, keys};
+use bowline_cloud_provider::{ReconcileKind, Service, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::Refusal;
@@ -15,10 +15,10 @@ use super::state::{Interruptions, Parked, Progress, Session, State};
 use super::tracked::Tracked;
 use super::unsettled::Reason;
 use super::{Key, SOON, ServiceController};
-use crate::node_set::left_out_by;
+use crate::events;
+use crate::node_set::let_in;
 use crate::queue::RetryAfter;
 use crate::trouble::{Again, Trouble};
-use crate::{advice, events};
 
 /// Why a sync does not come to its end where no write failed.
 const INTERRUPTED: &str = "the Service changes faster than its load balancer can follow";
@@ -160,15 +160,16 @@ impl ServiceController {
 
     fn conclude_settled(&self, key: &ServiceKey, settled: Settled) {
         let queued = Key::Service(key.clone());
+        self.keep_telling_unavailable(key, settled.lacks_nodes);
         if settled.lacks_nodes {
             // All is done that can be done, and nobody is served.
-            let remedy = self.untaint();
-            let trouble =
-                Trouble::new(events::UNAVAILABLE_LOAD_BALANCER.message).with_remedy(remedy.as_deref());
+            let remedy = let_in(&self.ctx.nodes.all(), self.provider.load_balancer.node_set());
+            let trouble = Trouble::new(events::UNAVAILABLE_LOAD_BALANCER.message).with_remedy(Some(&remedy));
             self.tracked(key, |tracked| tracked.stays_unsettled(Reason::NoNodes, trouble));
         } else if let Some(lacks) = self.tracked(key, |tracked| tracked.lacks.take()) {
             // The rest is done, and the cause holds until the cloud takes what is asked for, or something else is.
             let Failure { reason, trouble, .. } = Failure::refused("", &lacks);
+            let trouble = trouble.tried(Some(Again::Refused));
             self.tracked(key, |tracked| tracked.stays_unsettled(reason, trouble));
         } else {
             self.observe_settled(key);
@@ -242,16 +243,6 @@ impl ServiceController {
     /// Whether load balancers need Nodes to lead to, and there are none.
     pub(super) fn has_no_nodes(&self) -> bool {
         self.provider.load_balancer.follows_nodes() && self.balanced_nodes().nodes.is_empty()
-    }
-
-    /// What to do where an autoscaler's taint leaves Nodes out.
-    fn untaint(&self) -> Option<String> {
-        let all = self.ctx.nodes.all();
-        let kind = self.provider.load_balancer.node_set();
-        let tainted = all
-            .iter()
-            .find(|it| left_out_by(it, kind) == Some(keys::TAINT_TO_BE_DELETED))?;
-        Some(advice::untaint(tainted.name.as_str()))
     }
 
     fn conclude_failure(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {

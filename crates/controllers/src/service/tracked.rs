@@ -33,7 +33,11 @@ const FAILURES: &[&str] = &[
 
 /// Whether what was said under a reason holds beyond the plan that it was said at.
 pub(super) fn is_lasting(reason: &str) -> bool {
-    FAILURES.contains(&reason) || reason == events::ANNOTATIONS_FORBIDDEN.reason
+    let others = [
+        events::ANNOTATIONS_FORBIDDEN.reason,
+        events::UNAVAILABLE_LOAD_BALANCER.reason,
+    ];
+    FAILURES.contains(&reason) || others.contains(&reason)
 }
 
 /// One Service.

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::plan::PlanReport;
+use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::{Kube, SeenEvent};
+use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::services::of_one;
+use super::services::{OF_EACH, of_one};
 use super::{Behind, Check, Cloud, NAMED, Objects, Outcome, events, no_answer, some_of, timed};
-use crate::plan::{PlanInput, plan_services};
+use crate::plan::{PlanInput, plan_nothing, plan_services};
 use crate::why::{self, Known, Unserved, Why, is_troubled, of_many};
 
 topics! { pub(super) Services:
@@ -23,8 +24,7 @@ const PLANNED: usize = 20;
 /// How many of them are for Services in trouble, at most: the others are a sample of those that look well.
 const TROUBLED: usize = 15;
 
-/// Plans of Services, those in trouble first, and then those of which these events warn. Nothing where the cloud has not to be asked, or an
-/// answer took too long.
+/// Plans of Services, those in trouble first, and then those of which these events warn. Nothing where the cloud has not to be asked.
 pub(super) async fn plans(
     cloud: &Cloud,
     objects: &Objects,
@@ -53,8 +53,20 @@ pub(super) async fn plans(
         cluster: objects.cluster.clone(),
         now: now?,
     };
-    let planned = timed(plan_services(&load_balancer, &input, &keys)).await;
-    planned.map(|(reports, _)| reports)
+    // One that takes too long takes nothing from the others.
+    let plan_one = async |key: &ServiceKey| {
+        let only = std::slice::from_ref(key);
+        match timed(plan_services(&load_balancer, &input, only)).await {
+            Some((reports, _)) => reports,
+            None => plan_nothing(&input, only, &no_answer()),
+        }
+    };
+    Some(join_all(keys.iter().map(plan_one)).await.concat())
+}
+
+/// Whether a plan has not come to its end in time.
+fn is_late(plan: &PlanReport) -> bool {
+    matches!(&plan.outcome, ReportedOutcome::Failed { error } if *error == no_answer())
 }
 
 /// Whatever the load balancers are like, somebody told of these.
@@ -87,10 +99,7 @@ pub(super) fn check(
         return AS_ASKED.skipped("Services or load balancers are not read");
     };
     let Some(plans) = plans else {
-        return AS_ASKED.warning(
-            no_answer(),
-            "run `plan` with --service NAMESPACE/NAME for those that matter",
-        );
+        return AS_ASKED.skipped("no plan is made");
     };
     // Those in trouble are told of already.
     let well = objects.services().iter();
@@ -102,6 +111,7 @@ pub(super) fn check(
     if well.is_empty() {
         return AS_ASKED.ok("none has an address and no trouble");
     }
+    let (late, plans): (Vec<&PlanReport>, Vec<_>) = plans.iter().partition(|plan| is_late(plan));
     let compared = plans.iter().filter_map(|plan| {
         let (service, name) = well.iter().find(|(_, name)| *name == plan.object)?;
         let known = Known {
@@ -112,7 +122,29 @@ pub(super) fn check(
     });
     let unseen = well.iter().map(|(_, name)| name.clone());
     let unseen = unseen.filter(|name| plans.iter().all(|plan| plan.object != *name));
-    judge(&compared.collect::<Vec<_>>(), &unseen.collect::<Vec<_>>())
+    let check = judge(&compared.collect::<Vec<_>>(), &unseen.collect::<Vec<_>>());
+    let late: Vec<String> = late.into_iter().map(|plan| plan.object.clone()).collect();
+    with_late(check, &late)
+}
+
+/// The same, with the Services about which the cloud gave no answer in time.
+fn with_late(check: Check, late: &[String]) -> Check {
+    if late.is_empty() {
+        return check;
+    }
+    let seen = format!(
+        "{}; {} about {}",
+        check.seen,
+        no_answer(),
+        some_of(late.iter().cloned())
+    );
+    match check.outcome {
+        Outcome::Ok => AS_ASKED.warning(
+            seen,
+            "run `plan` with --service NAMESPACE/NAME for those that matter",
+        ),
+        _ => Check { seen, ..check },
+    }
 }
 
 /// What is told of these Services, each with whether its plan is empty, while these others were not looked at.
@@ -121,7 +153,7 @@ fn judge(compared: &[(bool, Why)], unseen: &[String]) -> Check {
     let seen = match unseen {
         [] => format!("{some} compared"),
         unseen => format!(
-            "{some} of {of} compared (`explain` tells of the others: {})",
+            "{some} of {of} compared (for the others use `explain`: {})",
             some_of(unseen.iter().cloned())
         ),
     };
@@ -142,11 +174,10 @@ fn judge(compared: &[(bool, Why)], unseen: &[String]) -> Check {
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
     let seen = format!("{seen}, {}", counts.join(", "));
-    let remedy = "do what stands behind each. All that is known of one tells `explain`, with the same flags and service/NAMESPACE/NAME";
     let is_failed = told.iter().any(|(_, why)| why.outcome() == Outcome::Failed);
     let check = match is_failed {
-        true => AS_ASKED.failed(seen, remedy),
-        false => AS_ASKED.warning(seen, remedy),
+        true => AS_ASKED.failed(seen, OF_EACH),
+        false => AS_ASKED.warning(seen, OF_EACH),
     };
     check.with(of_many(told.into_iter().map(|(_, why)| why), NAMED))
 }
@@ -217,6 +248,27 @@ mod tests {
     }
 
     #[test]
+    fn what_came_in_time_is_shown_beside_what_did_not() {
+        let check = judge(&[(true, why("well", &[]))], &[]);
+        assert_eq!(with_late(check.clone(), &[]), check);
+        let late = with_late(check, &["default/slow".to_owned()]);
+        assert_eq!(
+            (late.outcome, late.seen.as_str()),
+            (
+                Outcome::Warning,
+                "1 compared; no answer within 30 s about default/slow"
+            )
+        );
+        let down = (true, why("down", &[(Outcome::Failed, "no member answers", "")]));
+        let late = with_late(judge(&[down], &[]), &["default/slow".to_owned()]);
+        assert_eq!(late.outcome, Outcome::Failed);
+        assert!(
+            late.seen.ends_with("about default/slow") && !late.details.is_empty(),
+            "{late:?}"
+        );
+    }
+
+    #[test]
     fn what_differs_is_told_with_its_cause_and_what_to_do() {
         let well = (true, why("well", &[]));
         assert_eq!(judge(std::slice::from_ref(&well), &[]), AS_ASKED.ok("1 compared"));
@@ -244,7 +296,7 @@ mod tests {
             (check.outcome, check.seen.as_str()),
             (
                 Outcome::Warning,
-                "3 of 5 compared (`explain` tells of the others: default/x, default/y), 1 with a difference, 1 with a warning alone"
+                "3 of 5 compared (for the others use `explain`: default/x, default/y), 1 with a difference, 1 with a warning alone"
             )
         );
         assert_eq!(

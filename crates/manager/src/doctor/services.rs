@@ -127,6 +127,10 @@ fn kept(asking: &[&Arc<Service>], known: &Known<'_>) -> Check {
     }
 }
 
+/// What to do about Services that are listed with their remedies.
+pub(super) const OF_EACH: &str = "follow the remedy below each; `explain` with the same flags and service/NAMESPACE/NAME shows all that is known of \
+    one";
+
 fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
     if troubled.is_empty() {
         return SETTLED.ok("all");
@@ -136,13 +140,8 @@ fn judge(troubled: &[Why], unserved: Option<Unserved>) -> Check {
     let is_failed = troubled.iter().any(|why| why.outcome() == Outcome::Failed);
     let check = match unserved {
         Some(unserved) => SETTLED.warning(seen, unserved.text()),
-        None => {
-            let remedy = "do what stands behind each. All that is known of one tells `explain`, with the same flags and service/NAMESPACE/NAME";
-            match is_failed {
-                true => SETTLED.failed(seen, remedy),
-                false => SETTLED.warning(seen, remedy),
-            }
-        }
+        None if is_failed => SETTLED.failed(seen, OF_EACH),
+        None => SETTLED.warning(seen, OF_EACH),
     };
     check.with(lines)
 }

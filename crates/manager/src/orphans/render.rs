@@ -47,8 +47,8 @@ pub fn render_text(survey: &Survey) -> String {
         for orphan in orphans {
             one(&mut text, orphan, survey.now);
         }
-        for step in plan.waves.iter().flat_map(|wave| &wave.steps) {
-            let _ = writeln!(text, "      - {} ({})", step.label, step.object);
+        for words in plan.in_words() {
+            let _ = writeln!(text, "      - {words}");
         }
         if let Some(rest) = rest(&plan.outcome) {
             let _ = writeln!(text, "      then: {rest}");

@@ -89,6 +89,13 @@ impl<'a> Failure<'a> {
         self.is_unauthenticated() || !waits && is_of_question && may_pass
     }
 
+    /// When the manager tries again.
+    pub(super) fn next(&self) -> String {
+        let within = self.told.as_ref().and_then(Trouble::within);
+        let when = within.map_or_else(|| "by itself".to_owned(), |within| format!("within {within}"));
+        format!("the manager tries again {when}, and at once when the Service changes")
+    }
+
     /// Whether the cloud did not take the manager's credentials.
     pub(super) fn is_unauthenticated(&self) -> bool {
         self.reason == "denied" && self.told.as_ref().is_some_and(Trouble::is_unauthenticated)

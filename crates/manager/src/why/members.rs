@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::k8s::IntOrString;
 use bowline_cloud_provider::{Node, NodeSet, Readiness, Service, facts, keys};
-use bowline_controllers::advice::untaint;
-use bowline_controllers::node_set::left_out_by;
+use bowline_controllers::node::addresses::can_be_reached;
+use bowline_controllers::node_set::{left_out_by, let_in};
 use bowline_kube_io::Endpoints;
 
 use super::{Known, Why};
@@ -160,15 +160,20 @@ pub(super) const NO_MEMBER: &str = "service.no-member";
 /// What leaves Nodes out that the Service, or its cloud's configuration, does not ask for.
 pub(super) const SELECTOR: &str = "the selector of Nodes";
 
+/// What a Node lacks that is not initialised yet, or has no network.
+const NO_ADDRESS: &str = "the lack of an address (`explain` with node/NAME says why)";
+
 /// How many Nodes may be members, and what keeps the others out.
 pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
     let (Some(nodes), Some(set)) = (known.nodes, known.node_set) else {
         return;
     };
+    let takes_addresses = known.load_balancer.is_some_and(|it| it.takes_addresses());
     let mut out: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for node in nodes {
         let unselected = || (!known.selects(service, node)).then_some(SELECTOR);
-        let by = left_out_by(node, set).or_else(unselected);
+        let unaddressed = || (takes_addresses && !can_be_reached(&node.addresses)).then_some(NO_ADDRESS);
+        let by = left_out_by(node, set).or_else(unselected).or_else(unaddressed);
         if let Some(by) = by {
             out.entry(by).or_default().push(node.name.as_str());
         } else if let Some(by) = node.drained_by() {
@@ -180,9 +185,6 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
         }
     }
     let count = nodes.len() - out.values().map(Vec::len).sum::<usize>();
-    let tainted = out
-        .get(keys::TAINT_TO_BE_DELETED)
-        .and_then(|names| names.first().copied());
     let out: Vec<String> = out
         .into_iter()
         .map(|(by, names)| {
@@ -209,16 +211,8 @@ pub(super) fn of_nodes(why: &mut Why, service: &Service, known: &Known<'_>) {
             "whoever owns the Service corrects its selector of Nodes, an annotation of the cloud or, without one, an option of the cloud's \
              configuration; or whoever runs the cluster gives Nodes the labels that it asks for"
                 .to_owned()
-        } else if let Some(name) = tainted {
-            // The label may be on the control plane alone, and rightly.
-            untaint(name)
-        } else if text.contains(keys::LABEL_EXCLUDE_FROM_BALANCERS) {
-            format!(
-                "whoever runs the cluster adds Nodes, or takes the label off: kubectl label node NAME {}-",
-                keys::LABEL_EXCLUDE_FROM_BALANCERS
-            )
         } else {
-            "whoever runs the cluster adds Nodes, or lets some in".to_owned()
+            let_in(nodes, set)
         };
         why.add(NO_MEMBER, Outcome::Failed, text, remedy);
     } else {

@@ -41,6 +41,12 @@ pub(crate) const KEEP_NODES: &str = "Whoever runs the manager gives it those of 
 /// The cause that tells of a Node without an internal address.
 const UNREACHED: &str = "node.no-internal-address";
 
+/// The cause that tells of a Node of another cloud.
+const OF_ANOTHER: &str = "node.foreign";
+
+/// The cause that tells of an instance that was rebuilt under its Node's name.
+const OTHER_ID: &str = "node.rebuilt";
+
 /// What to do where settings choose addresses that no instance has.
 pub(crate) const WRONG_CHOICE: &str = "whoever runs the manager corrects the setting that the text names, or takes it out; names are those of \
     networks as the cloud shows them. Or whoever owns the project gives the instances what it asks for";
@@ -108,7 +114,7 @@ impl<'a> Shown<'a> {
     fn rebuilt(&self, node: &Node) -> Option<Cause> {
         let text = events::other_provider_id(self.other_id(node)?, node);
         let text = format!("its instance was rebuilt under its name: {text}");
-        Some(Cause::new("node.rebuilt", Warning, text, remedy_of(REBUILT)))
+        Some(Cause::new(OTHER_ID, Warning, text, remedy_of(REBUILT)))
     }
 }
 
@@ -155,7 +161,7 @@ pub fn of_answer(node: &Node, shown: &Shown<'_>) -> Option<Cause> {
         )),
         Some(Ok(InstanceAnswer::Foreign)) => {
             let text = "it is of another cloud, which has to do it".to_owned();
-            waits.then(|| Cause::new("node.foreign", Warning, text, remedy_of(FOREIGN)))
+            waits.then(|| Cause::new(OF_ANOTHER, Warning, text, remedy_of(FOREIGN)))
         }
         Some(Ok(InstanceAnswer::Present(one))) if waits => Some(of_waiting(node, one, shown)),
         Some(Ok(InstanceAnswer::Present(one))) => shown.rebuilt(node).or_else(|| of_state(node, one)),
@@ -390,10 +396,20 @@ pub fn of_node(node: &Node, shown: &Shown<'_>, known: &Known<'_>) -> Why {
     // Kubelets warn of much else.
     let is_ours = |reason: &str| EVENTS.iter().any(|it| it.reason == reason);
     let told: Vec<String> = why.causes.iter().map(|it| it.text.clone()).collect();
-    let is_unreached = why.causes.iter().any(|it| it.id == UNREACHED);
-    let is_told = |it: &SeenEvent| {
-        is_unreached && &*it.reason == WITHOUT_ADDRESS || told.iter().any(|text| text.contains(&*it.message))
-    };
+    // Events that say what a cause says in other words.
+    let same = [
+        (UNREACHED, WITHOUT_ADDRESS),
+        (OF_ANOTHER, FOREIGN),
+        (OTHER_ID, REBUILT),
+    ];
+    let has = |id: &str| why.causes.iter().any(|it| it.id == id);
+    let same: Vec<&str> = same
+        .into_iter()
+        .filter(|(id, _)| has(id))
+        .map(|(_, reason)| reason)
+        .collect();
+    let is_told =
+        |it: &SeenEvent| same.contains(&&*it.reason) || told.iter().any(|text| text.contains(&*it.message));
     let warnings = known
         .warnings(node.name.as_str())
         .filter(|it| is_ours(&it.reason) && !is_told(it));

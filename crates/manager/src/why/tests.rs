@@ -121,6 +121,16 @@ fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
                  do: whoever owns the project of the cloud has the limit raised, or deletes what nobody needs
       next       the manager tries again by itself, and at once when the Service changes
     ");
+    let held = Trouble::new(QUOTA).tried(Some(Again::Refused)).to_string();
+    let why = of_service(
+        &in_trouble("quota", &held),
+        Some(&with_step()),
+        &known(&nodes, &events),
+    );
+    assert_eq!(
+        why.next,
+        "the manager tries again within 40 minutes, and at once when the Service changes"
+    );
     let said = last_try(&service, &known(&nodes, &events)).unwrap();
     assert_eq!(said, format!("failed 40 s ago, 7 times so far: {QUOTA}"));
 }

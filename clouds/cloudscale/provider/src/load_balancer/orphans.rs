@@ -34,9 +34,7 @@ pub(crate) fn marked(
         let id = balancer.uuid.to_string();
         let cluster = match tag(TAG_SERVICE_UID) {
             Some(_) => OfCluster::Marks(cluster_uid, tag(TAG_CLUSTER_NAME)),
-            None => {
-                OfCluster::Nothing("its name holds the UID of a Service, and no tag tells of which cluster")
-            }
+            None => OfCluster::Nothing("its name holds the UID of a Service, and no tag names the cluster"),
         };
         let traces = evidence::traces(&id, balancer);
         let (standing, why) = judge.judge(&traces, &owner, false, cluster, "its tags");

@@ -58,7 +58,7 @@ settings! {
     FullInstanceTypes = Switch "full-instance-types", "Whether the instance type keeps all characters that a label may have.";
     Ipv6Addresses = Switch "ipv6-addresses", "Whether Nodes get an IPv6 address too.";
     CompatibleWith = Text "compatible-with", "Whose manager Nodes look alike to: `apache` or `leaseweb`.";
-    IgnoreUnknown = Switch "ignore-unknown", "Whether what is unknown in the file is told of instead of refused.";
+    IgnoreUnknown = Switch "ignore-unknown", "Whether what is unknown in the file is reported and not refused.";
 }
 
 impl Setting {

@@ -82,7 +82,7 @@ fn one(
     };
     let cluster = if members.is_empty() {
         OfCluster::Nothing(
-            "it has no member, so nothing tells of which cluster it is; if nobody needs it, delete it by hand",
+            "it has no member, so nothing says which cluster it is of; if nobody needs it, delete it by hand",
         )
     } else if members.is_subset(nodes) {
         OfCluster::This("its members are Nodes of this cluster; its address stays")

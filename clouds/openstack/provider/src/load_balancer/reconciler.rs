@@ -238,11 +238,15 @@ impl Reconciler for Balancers {
         let weightless = own
             .iter()
             .filter_map(|pool| without_weight(intent, pool, members(pool)?));
-        let has_nodes = matches!(intent, Intent::Wanted(wanted) if !wanted.nodes.is_empty());
-        let empty = own
-            .iter()
-            .filter(|pool| has_nodes && members(pool).is_some_and(Vec::is_empty))
-            .map(|pool| Ailment::leads_nowhere(format!("pool {}: it has no members", pool.name)));
+        let of_nodes = match intent {
+            Intent::Wanted(wanted) if !wanted.nodes.is_empty() => Some(wanted),
+            _ => None,
+        };
+        let empty = of_nodes.into_iter().flat_map(|wanted| {
+            let has_node_ports = wanted.ports.iter().all(|it| it.node_port.is_some());
+            let empty = own.iter().filter(|pool| members(pool).is_some_and(Vec::is_empty));
+            empty.map(move |pool| Ailment::of_empty_pool(&pool.name, has_node_ports))
+        });
         let lost = own
             .iter()
             .filter(|pool| !listeners().any(|it| leads_to(it, pool)))

@@ -61,7 +61,7 @@ pub(crate) async fn marked(client: &Client, facts: &OrphanFacts) -> Result<Vec<F
             owner: Owner::default(),
             cluster_uid: None,
             standing: Standing::Unclear,
-            why: "what the API tells of it cannot be read".to_owned(),
+            why: "what the API says about it cannot be read".to_owned(),
         }
     }));
     Ok(found)

@@ -7,12 +7,7 @@ fn ids(why: &Why) -> Vec<&str> {
 }
 
 fn down(is_total: bool) -> Ailment {
-    Ailment {
-        text: "members do not answer".to_owned(),
-        is_total,
-        remedy: "",
-        is_of_making: false,
-    }
+    Ailment::new("members do not answer".to_owned(), is_total, "")
 }
 
 #[test]

@@ -40,7 +40,7 @@ async fn orphans_are_listed_with_what_stays_and_deleted_only_when_that_is_said()
             "Orphans of cluster kubernetes (UID ",
             "  load balancer k8s-service-left (",
             "its tags name Service shop/gone, uid left, which does not exist, and this cluster, with the UID ",
-            "      - delete-resource(",
+            "      - delete resource ",
             "Never touched: 3\n",
             "its tags name another cluster, with the UID another\n",
             "note: nothing was deleted: --delete asks, and deletes the orphans",

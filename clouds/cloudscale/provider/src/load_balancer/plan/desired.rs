@@ -14,6 +14,7 @@ use bowline_cloudscale_client::{
 use crate::load_balancer::intent::{Backend, Membership, MonitorSettings, Port, Wanted};
 use crate::load_balancer::names;
 use crate::load_balancer::observe::Observed;
+use crate::nodes::provider_id::ProviderIdError;
 use crate::nodes::servers::{NoServer, find};
 
 /// Who the members of pools shall be.
@@ -31,6 +32,8 @@ pub(crate) struct Desired<'a> {
     /// the others name are not there: more likely the token of another project or an API that lies than the end of all nodes
     /// at once.
     pub(crate) knows_no_server: bool,
+    /// There are nodes, and all of them are of other clouds.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// What makes two members the same: any difference means another member.
@@ -48,6 +51,7 @@ impl<'a> Desired<'a> {
         let mut servers = Vec::with_capacity(membership.nodes.len());
         let mut left_out = Vec::new();
         let (mut is_one_seen, mut is_one_gone) = (false, false);
+        let mut foreign = 0;
         for node in &membership.nodes {
             match find(&observed.servers, node) {
                 Ok(server) => {
@@ -56,6 +60,7 @@ impl<'a> Desired<'a> {
                 }
                 Err(reason) => {
                     is_one_gone |= matches!(reason, NoServer::WithId(_));
+                    foreign += usize::from(matches!(reason, NoServer::BadId(ProviderIdError::Foreign(_))));
                     left_out.push(format!("{} ({reason})", node.name));
                 }
             }
@@ -91,6 +96,7 @@ impl<'a> Desired<'a> {
             sharing: shared
                 .map(|(address, nodes)| format!("{} have {address}", nodes.join(" and ")))
                 .collect(),
+            is_elsewhere: is_none_found && foreign == left_out.len(),
             left_out,
             knows_no_server: is_none_found || is_one_gone && !is_one_seen,
         }

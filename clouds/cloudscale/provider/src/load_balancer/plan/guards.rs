@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bowline_cloud_provider::keys::{LABEL_EXCLUDE_FROM_BALANCERS, TAINT_TO_BE_DELETED};
 use bowline_cloudscale_client::{LoadBalancer, VipAddress};
 use bowline_plan::{Answer, Note, Refusal, refusal};
 
@@ -16,6 +17,13 @@ use crate::messages::{GONE, QUOTA_MET};
 /// What forbids any write, members included: the nodes' servers are not there. Upstream fails already when one is missing.
 pub(super) fn no_server(desired: &Desired<'_>) -> Option<Refusal> {
     let first = desired.left_out.first().filter(|_| desired.knows_no_server)?;
+    if desired.is_elsewhere {
+        return Some(refusal!(
+            "the {} nodes to balance over are all of other clouds, first of them {first}; the load balancer is left as it is",
+            desired.left_out.len();
+            "add nodes of this cloud, or let those in that are left out: take the label {LABEL_EXCLUDE_FROM_BALANCERS} or the taint {TAINT_TO_BE_DELETED} off them"
+        ));
+    }
     let but = match desired.zones.is_empty() {
         true => "",
         false => ", though it has servers with the names of others",
