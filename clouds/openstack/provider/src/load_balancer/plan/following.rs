@@ -90,7 +90,13 @@ impl<'a> Existing<'a> {
     fn groups(&self) -> Groups<'_> {
         let there = Some((self.balancer, self.role));
         let subnets = placement::member_subnets(self.wanted, self.seen, there, None);
+        let parts = self.plan_of_parts();
+        let parts = parts.and_then(|_| self.seen.parts(&self.balancer.id));
+        let members = parts
+            .into_iter()
+            .flat_map(|parts| parts.members.values().flatten());
         Groups {
+            reached: members.filter_map(|member| member.address.parse().ok()).collect(),
             wanted: self.wanted,
             seen: self.seen,
             seats: groups::seats(self.wanted, &subnets),

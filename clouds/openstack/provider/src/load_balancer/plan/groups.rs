@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bowline_openstack_client::{NewSecurityGroup, SecurityGroup, SecurityGroupId, SubnetId};
+use bowline_openstack_client::{NewSecurityGroup, Port, SecurityGroup, SecurityGroupId, SubnetId};
 use bowline_plan::{Note, Refusal, refusal};
 use ipnet::IpNet;
 
@@ -29,6 +29,8 @@ pub(super) struct Groups<'a> {
     /// The ports of the Service whose node ports are opened.
     pub(super) served: Vec<&'a Served>,
     pub(super) is_ovn: bool,
+    /// The addresses of the members that the pools have.
+    pub(super) reached: BTreeSet<IpAddr>,
 }
 
 impl Groups<'_> {
@@ -145,9 +147,16 @@ impl Groups<'_> {
         Ok(changes)
     }
 
-    /// The ports of members get the group, those of nodes that left lose it. While it is not known which port is whose, none does.
+    /// The ports of members get the group, those of nodes that left lose it when they are no members any more. While it is not known which
+    /// port is whose, none does.
     fn ports(&self, group: &SecurityGroupId) -> Changes {
         let mut changes = memberships(self.seen.ports(), group, &self.seats.known, &self.subnets.ids());
+        let is_reached = |port: &Port| {
+            let addresses = port.fixed_ips.iter().map(|fixed| fixed.ip_address.parse());
+            addresses.flatten().any(|address| self.reached.contains(&address))
+        };
+        let is_used = |change: &_| matches!(change, GroupChange::Leave { port, .. } if is_reached(port));
+        changes.closing.retain(|change| !is_used(change));
         if !self.seats.without_server.is_empty() {
             changes.closing.clear();
         }
