@@ -10,9 +10,6 @@ const COLUMNS: usize = 120;
 /// The most words of a sentence in a paragraph.
 const WORDS: usize = 25;
 
-/// A page whose sentences may be longer, because many are lists of figures.
-const MEASUREMENTS: (&str, usize) = ("docs/performance.md", 36);
-
 /// Phrases, in lower case, with what the field says.
 const PHRASES: &[(&str, &str)] = &[
     ("asks for nonsense", "has a wrong annotation"),
@@ -127,10 +124,6 @@ fn faults(text: &str, most: usize) -> Vec<String> {
 fn pages_have_short_lines_short_sentences_and_the_words_of_the_field() {
     let mut wrong = Vec::new();
     for page in documents().into_iter().filter(|page| is_checked(&page.path)) {
-        let most = match MEASUREMENTS {
-            (path, most) if page.path == Path::new(path) => most,
-            _ => WORDS,
-        };
         let text = match page.path.to_str() {
             // What was released stays as it is.
             Some("CHANGELOG.md") => {
@@ -139,7 +132,7 @@ fn pages_have_short_lines_short_sentences_and_the_words_of_the_field() {
             }
             _ => page.text,
         };
-        let faults = faults(&text, most).into_iter();
+        let faults = faults(&text, WORDS).into_iter();
         wrong.extend(faults.map(|fault| format!("{}: {fault}", page.path.display())));
     }
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
