@@ -21,13 +21,14 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
 use bowline_plan::{Answer, Lane, Refusal};
+use bowline_transport::patience::Patience;
 #[cfg(doc)]
 use bowline_transport::patience::SILENT;
-use bowline_transport::patience::{Patience, Took};
 use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+pub use bowline_transport::patience::Took;
 pub use haste::Haste;
 pub use lanes::{Lanes, Wait};
 pub use predict::{predict, predict_session};

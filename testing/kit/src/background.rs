@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{BackgroundFacts, CloudError, CloudProvider, DynPlan, KubeWrite, Measurement};
-use bowline_drive::{DriveError, Driven, Haste, Hooks, Lanes, Mode, drive};
+use bowline_drive::{DriveError, Driven, Haste, Hooks, Lanes, Mode, Took, drive};
 use futures::future::BoxFuture;
 
 /// Runs a provider's background work until it need not wait; its notes, each once, and what it has counted.
@@ -77,7 +77,7 @@ impl Hooks<BackgroundFacts, Infallible> for Working {
         Box::pin(self.haste.newer_waits(label, std::future::pending()))
     }
 
-    fn made(&self, label: &str, gave_up: bool, _longest: Duration) {
+    fn made(&self, label: &str, gave_up: bool, _took: Took) {
         self.haste.made(label, gave_up);
     }
 

@@ -28,6 +28,7 @@ mod apply;
 mod blocks;
 mod claim;
 mod evidence;
+mod fate;
 pub(crate) mod intent;
 mod learn;
 mod names;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey};
-use bowline_drive::{Driven, Haste, Hooks, Mode, Wait, drive};
+use bowline_drive::{Driven, Haste, Hooks, Mode, Took, Wait, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
@@ -172,7 +172,7 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
         Box::pin(self.haste.newer_waits(label, newer))
     }
 
-    fn made(&self, label: &str, gave_up: bool, _longest: Duration) {
+    fn made(&self, label: &str, gave_up: bool, _took: Took) {
         self.haste.made(label, gave_up);
     }
 

@@ -14,7 +14,7 @@ use crate::load_balancer::claim::{self, VALIDITY};
 use crate::load_balancer::intent::Wanted;
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::busy::{Later, Move};
-use crate::load_balancer::observe::network::{MOST_BLOCKS, not_attached, others};
+use crate::load_balancer::observe::network::{MOST_BLOCKS, NoPlace, not_attached, others};
 use crate::load_balancer::observe::reads::{Begun, Bought, End, Reads};
 use crate::load_balancer::observe::{MarkName, Purchase, Seen};
 use crate::load_balancer::plan::answer::PATIENCE;
@@ -309,8 +309,10 @@ impl Buyer<'_> {
         let bought = |block: Option<&str>| network.bought(key, block);
         let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            if let Err(why) = network.reserve(key) {
-                return Ok(why);
+            match network.reserve(key) {
+                Ok(()) => {}
+                Err(NoPlace::Later(later)) => return Ok(Learned::PutOff(later)),
+                Err(NoPlace::Full(full)) => return Ok(Learned::Refused(full)),
             }
             if self.seen.listed.elapsed() > FRESH {
                 match self.reads.bought_already(&wanted.identity).await? {

@@ -19,12 +19,12 @@ use bowline_plan::{Answer, Plan, Refusal};
 use crate::load_balancer::apply::{Learned, Writer};
 use crate::load_balancer::blocks;
 use crate::load_balancer::evidence;
+use crate::load_balancer::fate::{Fate, fate};
 use crate::load_balancer::names::{ClusterTags, DELETE, of_managers};
 use crate::load_balancer::observe::MarkName;
 use crate::load_balancer::observe::reads::Reads;
 use crate::load_balancer::plan::answer::{cloud, wait};
 use crate::load_balancer::step::CloudStep;
-use crate::load_balancer::sweeper::plan::{Fate, fate};
 
 /// How long until the next look at a block that is on its way.
 const LOOK: Duration = Duration::from_secs(5);

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::load_balancer::apply::{Learned, Writer};
 use crate::load_balancer::blocks::{Attachment, attachment};
 use crate::load_balancer::evidence;
+use crate::load_balancer::fate::{Fate, fate};
 use crate::load_balancer::names::ClusterTags;
 use crate::load_balancer::observe::MarkName;
 use crate::load_balancer::observe::busy::{LOOKS, Move};
@@ -284,8 +285,8 @@ impl Sweeper {
             .map_err(|refusal| CloudError::other(refusal.to_string()))?;
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         let is_held = |block: &IpBlock| {
-            let fate = plan::fate(block, &self.network);
-            evidence::is_marked(block) && matches!(fate, plan::Fate::Step(CloudStep::Detach { .. }))
+            let fate = fate(block, &self.network);
+            evidence::is_marked(block) && matches!(fate, Fate::Step(CloudStep::Detach { .. }))
         };
         let network = match blocks.iter().any(is_held) {
             true => self.reads.network.in_a_moment().await.known(),

@@ -12,8 +12,15 @@ use bowline_phoenixnap_client::{BlockStatus, Class, Client, IpBlock, NetworkBloc
 use bowline_plan::{Refusal, refusal};
 use tokio::time::{Instant, timeout};
 
-use crate::load_balancer::apply::Learned;
 use crate::load_balancer::observe::busy::{Busy, LOOKS, Later, Move};
+
+/// Why no place is kept.
+pub(crate) enum NoPlace {
+    /// It is not known yet whether the network takes the block of another Service.
+    Later(Later),
+    /// The network takes no more.
+    Full(Refusal),
+}
 
 /// How long a look before a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::load_balancer::watch) waits too.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -206,13 +213,13 @@ impl Network {
 
     /// Keeps a place for the block that is about to be bought for a Service; else says why not: the network is full, or it is not known yet
     /// whether it takes the block of another one.
-    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), Learned> {
+    pub(crate) fn reserve(&self, service: &ServiceKey) -> Result<(), NoPlace> {
         if let Some(later) = self.unanswered_for(service) {
-            return Err(Learned::PutOff(later));
+            return Err(NoPlace::Later(later));
         }
         let mut places = lock(&self.facts.places);
         if let Some(full) = self.facts.full_for(service, &places) {
-            return Err(Learned::Refused(full));
+            return Err(NoPlace::Full(full));
         }
         places.retain(|place| place.service != *service && place.since.elapsed() < KEPT);
         places.push(Place::new(service.clone(), None));

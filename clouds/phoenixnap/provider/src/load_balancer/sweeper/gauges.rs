@@ -4,8 +4,9 @@ use bowline_cloud_provider::{GaugeSpec, Measurement};
 use bowline_phoenixnap_client::IpBlock;
 
 use crate::load_balancer::evidence;
+use crate::load_balancer::fate::{Fate, fate};
 use crate::load_balancer::sweeper::observe::Observed;
-use crate::load_balancer::sweeper::plan::{Fate, active_by_service, fate};
+use crate::load_balancer::sweeper::plan::active_by_service;
 
 /// Blocks are billed whatever their state, so each of the cluster's is in exactly one of these.
 static BLOCKS: GaugeSpec = GaugeSpec {

@@ -6,8 +6,9 @@ use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep, Refusals, Ser
 use bowline_phoenixnap_client::{BlockStatus, IpBlock, Membership};
 use bowline_plan::{Answer, Note};
 
-use crate::load_balancer::blocks::{self, Attachment, Place};
+use crate::load_balancer::blocks::{self, Attachment};
 use crate::load_balancer::evidence;
+use crate::load_balancer::fate::{Fate, fate};
 use crate::load_balancer::names::DELETE;
 use crate::load_balancer::plan::answer::{LOOK, Next, wait};
 use crate::load_balancer::step::CloudStep;
@@ -16,15 +17,6 @@ use crate::messages::{
     ADDRESS_IN_USE, BLOCK_LEFT_ALONE, FALLEN_OFF, MARK_UNCLEAR, ORPHAN, RELEASED, SURPLUS, SWEEP_FAILED,
     TAGS_CHANGED,
 };
-
-/// What becomes of a marked block.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It is taken off its network, or given back.
-    Step(CloudStep),
-    Wait,
-    LeaveAlone(String),
-}
 
 pub(super) fn plan(
     intent: &Intent,
@@ -113,32 +105,6 @@ pub(super) fn plan(
         None => Answer::Settled(LoadBalancerStatus::empty()),
     });
     (answer, notes)
-}
-
-pub(crate) fn fate(block: &IpBlock, network: &str) -> Fate {
-    let own_network = match blocks::place(block) {
-        Place::Other(kind) => return Fate::LeaveAlone(format!("is attached to a resource of type {kind}")),
-        Place::Network(id) => Some(id),
-        Place::Nowhere | Place::SomeNetwork => None,
-    };
-    let (id, cidr) = (block.id.clone(), block.cidr.clone());
-    let off = match &block.status {
-        BlockStatus::Unassigned => None,
-        BlockStatus::Creating | BlockStatus::Assigning | BlockStatus::Unassigning => return Fate::Wait,
-        BlockStatus::Assigned | BlockStatus::ErrorUnassigning => Some(own_network.unwrap_or(network)),
-        BlockStatus::ErrorAssigning => own_network,
-        BlockStatus::Subnetted | BlockStatus::Absent | BlockStatus::Other(_) => {
-            return Fate::LeaveAlone(format!("is {}", block.status));
-        }
-    };
-    Fate::Step(match off {
-        Some(network) => CloudStep::Detach {
-            block: id,
-            cidr,
-            network: network.to_owned(),
-        },
-        None => CloudStep::Delete { block: id, cidr },
-    })
 }
 
 /// The active blocks of each Service that the tags name.
