@@ -235,6 +235,9 @@ fn note<R: Reconciler>(
     memory: &mut Memory<R::Remembered, R::Step>,
     now: Option<Timestamp>,
 ) {
+    if !memory.refusals.has_news() {
+        return;
+    }
     let Some((book, mut asker)) = reconciler.book(facts) else {
         return;
     };

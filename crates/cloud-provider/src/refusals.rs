@@ -269,6 +269,11 @@ impl<S> Refusals<S> {
         self.held.sort_by_cached_key(|held| key(&held.step));
     }
 
+    /// Whether the book does not have all of them.
+    pub(crate) fn has_news(&self) -> bool {
+        self.held.iter().any(|held| held.unnoted.is_some())
+    }
+
     /// What the book does not have yet. It does then.
     pub(crate) fn unnoted(&mut self) -> impl Iterator<Item = (&S, &Refusal, RefusedFor)> {
         let held = self.held.iter_mut();
