@@ -258,15 +258,18 @@ fn is_silent_removal(step: &impl bowline_plan::Step, why: &Refusal) -> bool {
     step.removes() && why.by == RefusedBy::Silence
 }
 
-/// How long to wait before the next look for what a step would create, and what may have been created already.
+/// How long to wait before the next look for what a step would create, and what may have been created already; and before a step that the
+/// cloud has taken several times.
 fn held_back_for<R: Reconciler>(
     reconciler: &R,
     memory: &Memory<R::Remembered, R::Step>,
     step: &R::Step,
 ) -> Option<Duration> {
-    let creation = reconciler.creation(step)?;
-    let of_own = memory.sought(creation);
-    of_own.or_else(|| memory.sought_as_inherited().filter(|_| creation.is_root()))
+    let created = reconciler.creation(step).and_then(|creation| {
+        let of_own = memory.sought(creation);
+        of_own.or_else(|| memory.sought_as_inherited().filter(|_| creation.is_root()))
+    });
+    created.or_else(|| memory.rests(|known| reconciler.is_same_request(known, step)))
 }
 
 /// Takes the steps out of a wave that were refused, or create what may be there already, and those after them in their lanes that traffic
@@ -285,7 +288,11 @@ fn hold_back<R: Reconciler>(
         ..
     } = &seen.memory;
     let wave = match answer {
-        Answer::Apply(wave) if !(refusals.is_empty() && sent.is_empty() && inherited.is_zero()) => wave,
+        Answer::Apply(wave)
+            if !(refusals.is_empty() && sent.is_empty() && inherited.is_zero() && seen.memory.is_fresh()) =>
+        {
+            wave
+        }
         answer => return answer,
     };
     let (mut told, mut closed, mut left) = (Vec::new(), BTreeSet::new(), Vec::new());

@@ -54,8 +54,8 @@ pub struct Memory<T = (), S = ()> {
     made_up: u32,
     /// The steps that the cloud took, as numbers.
     taken: BTreeSet<u64>,
-    /// How often it took those again that it had taken before.
-    taken_again: Vec<(S, u32)>,
+    /// How often it took those again that it had taken before, and how long the plans had asked to wait by then.
+    taken_again: Vec<(S, u32, Duration)>,
     /// When the last answer to a write came.
     pub(crate) answered: Option<Timestamp>,
     /// How many writes got no answer and hold up nothing.
@@ -187,8 +187,13 @@ impl<T, S> Memory<T, S> {
     }
 }
 
-/// How often a write is made in one reconcile that is undone each time.
-const UNDONE: u32 = 5;
+/// How long to wait before a write is made the third time in one reconcile, the fourth and the fifth: a list that is late may not show it yet.
+/// After the last one it is undone each time.
+const KEPT: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(10),
+];
 
 impl<T, S: Step + Clone> Memory<T, S> {
     /// The cloud took a step.
@@ -196,20 +201,35 @@ impl<T, S: Step + Clone> Memory<T, S> {
         if self.taken.insert(number(step)) {
             return;
         }
-        match self.taken_again.iter_mut().find(|(known, _)| is_same(known)) {
-            Some((_, times)) => *times += 1,
-            None => self.taken_again.push((step.clone(), 1)),
+        let waited = self.waited;
+        match self.taken_again.iter_mut().find(|(known, ..)| is_same(known)) {
+            Some((_, times, at)) => (*times, *at) = (*times + 1, waited),
+            None => self.taken_again.push((step.clone(), 1, waited)),
         }
+    }
+
+    /// Whether the cloud took no step twice.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.taken_again.is_empty()
+    }
+
+    /// How long to wait before the next look, if a step is to be made once more that the cloud has taken several times.
+    pub(crate) fn rests(&self, is_same: impl Fn(&S) -> bool) -> Option<Duration> {
+        let (_, again, at) = self.taken_again.iter().find(|(known, ..)| is_same(known))?;
+        let pause = KEPT.get(*again as usize - 1)?;
+        pause
+            .checked_sub(self.waited - *at)
+            .filter(|left| !left.is_zero())
     }
 
     /// Why a step is not made once more: the cloud took it, and somebody undoes it each time. One that was refused for that before is made
     /// once.
     pub(crate) fn undone(&self, step: &S, is_same: impl Fn(&S) -> bool) -> Option<Refusal> {
-        let mut again = self.taken_again.iter().filter(|(known, _)| is_same(known));
-        let times = again.next().map_or(1, |(_, again)| again + 1);
+        let mut again = self.taken_again.iter().filter(|(known, ..)| is_same(known));
+        let times = again.next().map_or(1, |(_, again, _)| *again as usize + 1);
         let mut before = self.refusals.tried_again();
         let was_undone = before.any(|(known, why)| why.by == RefusedBy::Undone && is_same(known));
-        let limit = if was_undone { 1 } else { UNDONE };
+        let limit = if was_undone { 1 } else { KEPT.len() + 2 };
         (self.taken.contains(&number(step)) && times >= limit).then(|| {
             let (label, object) = (step.label(), step.object());
             let why = refusal!(

@@ -15,6 +15,8 @@ struct Shop {
     parts: Vec<&'static str>,
     made: Mutex<BTreeSet<&'static str>>,
     asked: Mutex<Vec<&'static str>>,
+    /// How many seconds the plans asked to wait.
+    waited: Mutex<Vec<u64>>,
     book: RefusalBook<Make>,
     follows: Option<&'static str>,
 }
@@ -134,7 +136,12 @@ impl Shop {
         second: i64,
     ) -> (Result<Driven, String>, Vec<&'static str>) {
         let mut session = Arc::clone(self).begin((asked, second)).unwrap();
-        let driven = drive(&mut *session, Mode::Apply(&Lanes::default()), &Nobody, &mut false).await;
+        let driven = loop {
+            match drive(&mut *session, Mode::Apply(&Lanes::default()), &Nobody, &mut false).await {
+                Ok(Driven::Wait { after, .. }) => self.waited.lock().unwrap().push(after.as_secs()),
+                driven => break driven,
+            }
+        };
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         (driven.map_err(|error| error.to_string()), asked)
     }
@@ -234,6 +241,7 @@ async fn what_is_undone_each_time_holds_up_nothing_and_is_made_once_after_longer
         panic!("{driven:?}");
     };
     assert_eq!(refusal.by, RefusedBy::Undone);
+    assert_eq!(*shop.waited.lock().unwrap(), [1, 4, 10], "lists may be late");
     for (second, is_asked) in [
         (104, false),
         (105, true),
