@@ -272,8 +272,7 @@ const LONGEST: usize = 8_192;
 
 /// A step as it stands among others.
 fn named(step: &str) -> String {
-    let step = shortened(step.replace(BETWEEN_STEPS, ", "), LONGEST / 8);
-    part(&step)
+    part(&shortened(step.to_owned(), LONGEST / 8)).replace(BETWEEN_STEPS, ", ")
 }
 
 /// A text that cannot be taken for one with other parts: that of a cloud may hold anything, even such a message.
