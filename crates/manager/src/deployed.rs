@@ -3,7 +3,7 @@
 
 mod place;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bowline_kube_io::workloads::{
     Container, ContainerStatus, EnvVar, KeyRef, Pod, PodSpec, Volume, Workload,
@@ -277,29 +277,6 @@ impl Deployed {
         all.extend(maps.filter(needed).map(map));
         all.extend(volumes.filter_map(|it| volume_key(it, "")));
         all
-    }
-
-    /// The names of all Secrets that it may take something from, those that it can do without among them.
-    pub fn secrets(&self) -> BTreeSet<String> {
-        let env = self.container.env.iter();
-        let keys = env.filter_map(|it| it.value_from.as_ref()?.secret_key_ref.as_ref());
-        let whole = self
-            .container
-            .env_from
-            .iter()
-            .filter_map(|it| it.secret_ref.as_ref());
-        let mounted = self
-            .spec
-            .volumes
-            .iter()
-            .filter_map(|it| match volume_key(it, "")? {
-                Place::Secret { name, .. } => Some(name),
-                Place::ConfigMap { .. } => None,
-            });
-        keys.chain(whole)
-            .map(|it| it.name.clone())
-            .chain(mounted)
-            .collect()
     }
 
     /// Whether it runs without an election: two of its pods would both work.
