@@ -125,7 +125,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             }
             (Some(lack), false) => bail!("cannot build for {}: {lack}", arch.name()),
         }
-        let program = build(workspace, *arch, checkout.as_ref(), options.auditable)?;
+        let program = build(workspace, *arch, checkout.as_ref(), options)?;
         report_size(*arch, &program)?;
         let root = work.join(arch.name());
         lay_out(&root, &program)?;
@@ -152,7 +152,12 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 pub(crate) fn program_of_this_machine(workspace: &Workspace) -> Result<PathBuf> {
     let arch = Arch::ALL.into_iter().find(|arch| arch.is_ours());
     let arch = arch.context("there is no image for this kind of machine")?;
-    build(workspace, arch, Checkout::of(workspace).as_ref(), false)
+    build(
+        workspace,
+        arch,
+        Checkout::of(workspace).as_ref(),
+        &Options::default(),
+    )
 }
 
 /// What this machine lacks to build for a platform.
@@ -186,12 +191,15 @@ fn build(
     workspace: &Workspace,
     arch: Arch,
     checkout: Option<&Checkout>,
-    is_auditable: bool,
+    options: &Options,
 ) -> Result<PathBuf> {
     let mut cargo = workspace.cargo();
-    if is_auditable {
+    if options.auditable {
         cargo.arg("auditable");
     }
+    let told = std::env::var(source::DOCUMENTATION).ok();
+    let pages = source::documentation(&workspace.version()?, options.source.as_deref(), told);
+    cargo.envs(pages.map(|url| (source::DOCUMENTATION, url)));
     cargo.envs(checkout.into_iter().flat_map(Checkout::environment));
     cargo.args([
         "build",

@@ -41,7 +41,7 @@ pub(crate) fn print(stage: &Stage, address: IpAddr) {
     text.push_str(&format!("curl -k {}/healthz?verbose\n", stage.manager().url()));
     narrator.quote(&text);
 
-    narrator.chapter("Things to try; what follows is told here");
+    narrator.chapter("Things to try; what follows is shown here");
     let mut hints = port_hints(stage.control_plane().plain_url().as_deref());
     let instance = stage.cloud().announcing();
     if let Some(instance) = instance.or_else(|| stage.cloud().instances().pop()) {

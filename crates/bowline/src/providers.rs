@@ -228,6 +228,14 @@ pub enum ProviderError {
     NoClusterId(String),
 }
 
+/// What is said of a manager that would end for [`ProviderError::NoClusterId`].
+pub const UNTAGGED: &str = "--allow-untagged-cloud is missing: a manager with these flags ends at its start";
+
+/// Whether a manager with these options runs with this provider.
+pub fn may_run(provider: &dyn CloudProvider, options: &ProviderOptions) -> bool {
+    provider.has_cluster_id() || options.allows_untagged
+}
+
 fn known() -> String {
     names().collect::<Vec<&str>>().join(", ")
 }

@@ -3,7 +3,7 @@
 
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_kube_io::workloads::{
     Container, ContainerStatus, EnvVar, KeyRef, Pod, PodSpec, Volume, Workload,
@@ -257,26 +257,40 @@ impl Deployed {
         volume_key(volume, &inside)
     }
 
-    /// The Secrets and ConfigMaps without which its pods do not start.
-    pub fn needs(&self) -> Vec<Place> {
-        let needed = |it: &&KeyRef| !it.optional;
-        let secret = |it: &KeyRef| Place::secret(&it.name, &it.key);
-        let map = |it: &KeyRef| Place::config_map(&it.name, &it.key);
+    /// The Secrets and ConfigMaps that it takes something from, and whether its pods start without.
+    fn sources(&self) -> Vec<(Place, bool)> {
+        let secret = |it: &KeyRef| (Place::secret(&it.name, &it.key), it.optional);
+        let map = |it: &KeyRef| (Place::config_map(&it.name, &it.key), it.optional);
         let env = self.container.env.iter().filter_map(|it| it.value_from.as_ref());
         let from = &self.container.env_from;
         let secrets = env.clone().filter_map(|it| it.secret_key_ref.as_ref());
         let secrets = secrets.chain(from.iter().filter_map(|it| it.secret_ref.as_ref()));
         let maps = env.filter_map(|it| it.config_map_key_ref.as_ref());
         let maps = maps.chain(from.iter().filter_map(|it| it.config_map_ref.as_ref()));
-        let is_needed = |volume: &&Volume| {
-            !volume.secret.as_ref().is_some_and(|it| it.optional)
-                && !volume.config_map.as_ref().is_some_and(|it| it.optional)
+        let of_volume = |it: &Volume| {
+            let is_optional = it.secret.as_ref().is_some_and(|it| it.optional)
+                || it.config_map.as_ref().is_some_and(|it| it.optional);
+            Some((volume_key(it, "")?, is_optional))
         };
-        let volumes = self.spec.volumes.iter().filter(is_needed);
-        let mut all: Vec<Place> = secrets.filter(needed).map(secret).collect();
-        all.extend(maps.filter(needed).map(map));
-        all.extend(volumes.filter_map(|it| volume_key(it, "")));
+        let mut all: Vec<_> = secrets.map(secret).chain(maps.map(map)).collect();
+        all.extend(self.spec.volumes.iter().filter_map(of_volume));
         all
+    }
+
+    /// The Secrets and ConfigMaps without which its pods do not start.
+    pub fn needs(&self) -> Vec<Place> {
+        let needed = self.sources().into_iter().filter(|(_, is_optional)| !is_optional);
+        needed.map(|(place, _)| place).collect()
+    }
+
+    /// The names of all Secrets that it may take something from, those that it can do without among them.
+    pub fn secrets(&self) -> BTreeSet<String> {
+        let places = self.sources().into_iter().map(|(place, _)| place);
+        let names = places.filter_map(|place| match place {
+            Place::Secret { name, .. } => Some(name),
+            Place::ConfigMap { .. } => None,
+        });
+        names.collect()
     }
 
     /// Whether it runs without an election: two of its pods would both work.

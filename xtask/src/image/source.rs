@@ -32,6 +32,15 @@ impl Checkout {
     }
 }
 
+/// The variable from which the program takes where its documentation is.
+pub(super) const DOCUMENTATION: &str = "BOWLINE_DOCUMENTATION_URL";
+
+/// Where that is: what the environment says, else with the sources of this version.
+pub(super) fn documentation(version: &str, source: Option<&str>, told: Option<String>) -> Option<String> {
+    let beside = || Some(format!("{}/blob/v{version}/", source?.trim_end_matches('/')));
+    told.filter(|url| !url.is_empty()).or_else(beside)
+}
+
 /// The labels of the image, by the names of the OCI image specification 1.1 (annotations.md).
 ///
 /// No time is among them, so that two builds of one commit are equal. A commit is named only if the files are those of
@@ -87,6 +96,18 @@ mod tests {
             Some("https://example.org/bowline")
         );
         assert_eq!(label(&labels, "revision").as_deref(), Some("4c1d"));
+    }
+
+    #[test]
+    fn the_pages_are_those_of_the_version_unless_they_are_said_to_be_elsewhere() {
+        let pages = |source, told: &str| documentation("1.2.3", source, Some(told.to_owned()));
+        let beside = Some("https://example.org/bowline/blob/v1.2.3/".to_owned());
+        assert_eq!(pages(Some("https://example.org/bowline/"), ""), beside);
+        assert_eq!(
+            pages(Some("https://example.org/x"), "https://docs.example/"),
+            Some("https://docs.example/".to_owned())
+        );
+        assert_eq!(documentation("1.2.3", None, None), None);
     }
 
     #[test]

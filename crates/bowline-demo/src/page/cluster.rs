@@ -69,6 +69,8 @@ pub(super) struct Service {
     pub(super) ports: Vec<Port>,
     pub(super) addresses: Vec<String>,
     pub(super) is_being_deleted: bool,
+    /// What the condition says while it is in trouble: the reason, then cause and remedy.
+    pub(super) trouble: Option<String>,
 }
 
 impl Service {
@@ -93,12 +95,23 @@ impl Service {
             ports: ports.collect(),
             addresses: reporter::addresses(service),
             is_being_deleted: !metadata["deletionTimestamp"].is_null(),
+            trouble: trouble(service),
         })
     }
 
     pub(super) fn object(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
+}
+
+fn trouble(service: &Value) -> Option<String> {
+    let mut conditions = list(&service["status"]["conditions"]);
+    let shown = conditions.find(|it| it["type"] == "LoadBalancerReconciled" && it["status"] == "False")?;
+    Some(format!(
+        "{}: {}",
+        shown["reason"].as_str()?,
+        shown["message"].as_str()?
+    ))
 }
 
 /// The last event of an object.
@@ -157,6 +170,14 @@ mod tests {
         assert_eq!(Service::read(&service("kubernetes")), None);
         let web = Service::read(&service("web")).unwrap();
         assert_eq!((web.object().as_str(), web.addresses.len()), ("default/web", 1));
+        assert_eq!(web.trouble, None);
+        let mut full = service("web");
+        let message = "the quota is met. What to do: have it raised";
+        full["status"]["conditions"] = json!([
+            { "type": "LoadBalancerReconciled", "status": "False", "reason": "quota", "message": message },
+        ]);
+        let told = Service::read(&full).unwrap().trouble;
+        assert_eq!(told, Some(format!("quota: {message}")));
         assert_eq!(
             (web.ports[0].protocol.as_str(), web.ports[0].node_port),
             ("TCP", 30080)

@@ -171,7 +171,7 @@ function newNode() {
 
 function newService(service) {
   const head = make("div", "row", make("span", "name"), make("span"));
-  const parts = { head, address: make("p", "facts"), ports: make("p", "facts"), event: make("p", "facts") };
+  const parts = { head, address: make("p", "facts"), ports: make("p", "facts"), event: make("p", "facts"), trouble: make("p", "facts") };
   parts.actions = make("div", "actions");
   if (isOwn(service)) {
     parts.add = button("Add a port", "add-port");
@@ -179,7 +179,7 @@ function newService(service) {
     parts.delete = button("Delete the Service", "delete-service", "risky");
     parts.actions.append(parts.add, parts.remove, parts.delete);
   }
-  const element = make("li", "", head, parts.address, parts.ports, parts.event, parts.actions);
+  const element = make("li", "", head, parts.address, parts.ports, parts.event, parts.trouble, parts.actions);
   element.parts = parts;
   return element;
 }
@@ -187,10 +187,11 @@ function newService(service) {
 const isOwn = (service) => service.namespace === "default" && service.name === "web";
 
 function drawService(element, service, hands) {
-  const { head, address, ports, event, add, remove } = element.parts;
+  const { head, address, ports, event, trouble, add, remove } = element.parts;
   say(head.firstChild, isOwn(service) ? service.name : `${service.namespace}/${service.name}`);
   if (service.is_being_deleted) state(head.lastChild, "busy", "being deleted");
   else if (service.type !== "LoadBalancer") state(head.lastChild, "", service.type);
+  else if (service.trouble) state(head.lastChild, "bad", "in trouble");
   else if (service.addresses.length) state(head.lastChild, "good", "has its address");
   else state(head.lastChild, "busy", "waits for its address");
   const entry = service.entry && `http://${service.entry}/`;
@@ -206,6 +207,7 @@ function drawService(element, service, hands) {
   say(ports, `ports ${service.ports.map((port) => `${port.port} at node port ${port.node_port}`).join(", ")}`);
   const times = service.event?.count > 1 ? ` (${service.event.count} times)` : "";
   say(event, service.event ? `${service.event.reason}: ${service.event.message}${times}` : "");
+  say(trouble, service.trouble ?? "");
   if (!add) return;
   say(add, hands.next_port ? `Add port ${hands.next_port}` : "Add a port");
   const goes = service.is_being_deleted && "The Service is being deleted.";

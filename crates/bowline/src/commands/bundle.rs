@@ -5,7 +5,7 @@ use std::path::Path;
 use bowline_cloud_provider::plan::render_text as render_plans;
 use bowline_kube_io::{Clock as _, Kube, SystemClock};
 use bowline_manager::bundle::{Bundle, shown_flag};
-use bowline_manager::deployed::{self, Deployed, Place, Value};
+use bowline_manager::deployed::{self, Deployed, Value};
 use bowline_manager::doctor::{Progress, render_json, render_text};
 
 use super::Surroundings;
@@ -111,10 +111,7 @@ async fn collect(options: &Options, surroundings: Surroundings, progress: &Progr
 /// What this process itself knows of secrets.
 fn hide_own(bundle: &mut Bundle, options: &Options, surroundings: &Surroundings) {
     for (name, value) in surroundings.environment.all() {
-        if SECRET_VARIABLES
-            .iter()
-            .any(|part| name.to_ascii_uppercase().contains(part))
-        {
+        if is_of_secret(name) {
             bundle.hide(value);
         }
     }
@@ -125,6 +122,12 @@ fn hide_own(bundle: &mut Bundle, options: &Options, surroundings: &Surroundings)
     for copy in &surroundings.copies {
         bundle.hide_in(&String::from_utf8_lossy(&copy.contents));
     }
+}
+
+/// Whether a variable of this name holds a secret.
+fn is_of_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_VARIABLES.iter().any(|part| name.contains(part))
 }
 
 async fn of_cluster(bundle: &mut Bundle, kube: &Kube, progress: &Progress) {
@@ -150,19 +153,24 @@ async fn of_cluster(bundle: &mut Bundle, kube: &Kube, progress: &Progress) {
 }
 
 async fn of_manager(bundle: &mut Bundle, kube: &Kube, manager: &Deployed) {
-    for place in manager.needs() {
-        if let Place::Secret { name, .. } = place {
-            match kube.secret(&manager.namespace, &name).await {
-                Ok(found) => found.into_iter().flatten().for_each(|(_, value)| {
-                    let value = String::from_utf8_lossy(&value);
-                    bundle.hide(&value);
-                    bundle.hide_in(&value);
-                }),
-                Err(error) => bundle.miss(
-                    format!("the values of Secret {name}, to hide them"),
-                    error.to_string(),
-                ),
-            }
+    for name in manager.secrets() {
+        match kube.secret(&manager.namespace, &name).await {
+            Ok(found) => found.into_iter().flatten().for_each(|(_, value)| {
+                let value = String::from_utf8_lossy(&value);
+                bundle.hide(&value);
+                bundle.hide_in(&value);
+            }),
+            Err(error) => bundle.miss(
+                format!("the values of Secret {name}, to hide them"),
+                error.to_string(),
+            ),
+        }
+    }
+    for (name, value) in manager.variables() {
+        if let Value::Literal(value) = value
+            && is_of_secret(&name)
+        {
+            bundle.hide(&value);
         }
     }
     let folder = format!("{}/{}", manager.namespace, manager.name);

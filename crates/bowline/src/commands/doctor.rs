@@ -159,10 +159,10 @@ fn controllers(options: &Options, provider: &dyn CloudProvider) -> Check {
     if let Err(error) = options.manager.check(provider) {
         return CONTROLLERS.failed(error.to_string(), "correct the flag");
     }
-    let check = match provider.has_cluster_id() || options.provider.allows_untagged {
+    let check = match providers::may_run(provider, &options.provider) {
         true => CONTROLLERS.ok("they fit the provider"),
         false => CONTROLLERS.warning(
-            "--allow-untagged-cloud is missing: a manager with these flags ends at its start",
+            providers::UNTAGGED,
             "give doctor the flags of the manager; if the manager does not have it either, add it there, as the manifests have it",
         ),
     };

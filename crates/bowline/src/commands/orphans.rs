@@ -8,6 +8,7 @@ use bowline_cloud_provider::CloudProvider;
 use bowline_manager::orphans::{Removed, Search, render_json, render_text};
 
 use super::reading::{self, Reading};
+use super::terminal::Terminal;
 use super::{Surroundings, exit};
 use crate::args::{Options, OrphansOptions, OutputForm};
 use crate::providers;
@@ -46,6 +47,7 @@ async fn search_and_delete(
 ) -> Result<u8, String> {
     providers::check(&options.provider).map_err(|error| error.to_string())?;
     let is_gone = orphans.is_gone || names_cluster(orphans) && !is_cluster_told(options, &surroundings);
+    let terminal = Terminal::of_stdout(&surroundings.environment);
     let reading = Reading::new(options, surroundings);
     let calls = match orphans.deletes {
         true => providers::Calls::Always,
@@ -56,7 +58,7 @@ async fn search_and_delete(
     let search = search(&reading, orphans, is_gone, provider).await?;
     let survey = search.survey().await?;
     let text = match orphans.output {
-        OutputForm::Text => render_text(&survey),
+        OutputForm::Text => terminal.dress(&render_text(&survey)),
         OutputForm::Json => render_json(&survey) + "\n",
     };
     let was_shown = super::print(&text) == exit::SUCCESS;

@@ -59,6 +59,12 @@ pub async fn plan_reports(
     for remark in shown.remarks {
         reading::talk(&format!("the cloud's configuration: {remark}"));
     }
+    if built
+        .as_ref()
+        .is_ok_and(|it| !providers::may_run(&**it, &options.provider))
+    {
+        reading::talk(providers::UNTAGGED);
+    }
     let built = match built {
         Ok(provider) => Cloud::signed_in(provider, Duration::ZERO, shown.refused)
             .await

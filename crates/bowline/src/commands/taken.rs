@@ -12,6 +12,9 @@ use super::{Surroundings, Untaken};
 use crate::args::{self, Invocation, Unsaid};
 use crate::providers::Copied;
 
+/// The flag of the configuration files, which are taken by themselves.
+const CONFIG: &str = "cloud-config";
+
 /// Flags of the manager that mean nothing to a command elsewhere: where its API server is, what it serves, how it logs.
 const OF_THE_POD: &[&str] = &[
     "kubeconfig",
@@ -57,7 +60,7 @@ pub(super) fn with_deployed(unsaid: Unsaid, surroundings: Surroundings) -> u8 {
     let found = reading::block_on(options, unsaid.has_log, async || {
         let reading = Reading::new(options, surroundings.clone());
         let kube = reading.kube(unsaid.word).await.map_err(Nothing::Unasked)?;
-        Taken::from(&kube).await
+        Taken::from(&kube, &unsaid.words).await
     });
     let taken = match found.map_err(Nothing::Unasked).flatten() {
         Ok(taken) => taken,
@@ -213,7 +216,8 @@ impl From<KubeError> for Unread {
 }
 
 impl Taken {
-    async fn from(kube: &Kube) -> Result<Self, Nothing> {
+    /// `words`: what the person gives, which need not be taken.
+    async fn from(kube: &Kube, words: &[String]) -> Result<Self, Nothing> {
         let all = deployed::find(kube).await;
         let all = all.map_err(|error| match Unread::from(error) {
             Unread {
@@ -245,7 +249,8 @@ impl Taken {
                 .add_from(kube, manager, &place, |key| format!("{prefix}{key}"))
                 .await;
         }
-        let files = manager.flag("cloud-config").unwrap_or_default();
+        let is_given = words.iter().any(|word| name_of(word) == CONFIG);
+        let files = manager.flag(CONFIG).filter(|_| !is_given).unwrap_or_default();
         for entry in files.split(',').filter(|entry| !entry.is_empty()) {
             taken.take_file(kube, manager, entry).await?;
         }
@@ -299,7 +304,6 @@ impl Taken {
             Some((cloud, path)) if !cloud.contains('/') => (format!("{cloud}="), path),
             _ => (String::new(), entry),
         };
-        self.flags.retain(|flag| name_of(flag) != "cloud-config");
         let place = manager.file(path);
         let place = place.ok_or_else(|| {
             Nothing::Faulty(format!(
@@ -413,7 +417,9 @@ fn paths_in(text: &str) -> impl Iterator<Item = String> + use<'_> {
 /// The flags that mean something elsewhere, with the provider that the program has built in.
 fn flags(manager: &Deployed) -> Vec<String> {
     let mut flags = known_elsewhere(manager.flags(), |name| {
-        OF_THE_POD.contains(&name) || OF_THE_POD_TOO.iter().any(|start| name.starts_with(start))
+        name == CONFIG
+            || OF_THE_POD.contains(&name)
+            || OF_THE_POD_TOO.iter().any(|start| name.starts_with(start))
     });
     let is_provider = |flag: &String| name_of(flag) == "cloud-provider";
     if !flags.iter().any(is_provider) {
@@ -505,6 +511,8 @@ mod tests {
                 "--v=2",
                 "--tls-cert-file=/a",
                 "--cluster_cidr=$(PODS)",
+                "--cloud-config",
+                "/etc/cloud.conf",
                 "--leader-elect",
             ],
             "bowline",

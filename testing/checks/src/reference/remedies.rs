@@ -169,7 +169,7 @@ fn literal(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, is_raw: bool) ->
 }
 
 /// All texts of the program, each with the file that it is from.
-fn texts() -> Vec<(PathBuf, String)> {
+pub(super) fn texts() -> Vec<(PathBuf, String)> {
     let texts = sources().into_iter().flat_map(|(path, code)| {
         let literals = literals(&code).into_iter();
         literals.map(move |text| (path.clone(), text)).collect::<Vec<_>>()

@@ -16,6 +16,11 @@ use super::program::{DEADLINE, Running, Told, run_word};
 
 /// A cluster with a Service, and with a manifest of the manager of which no pod runs.
 async fn with_manifest() -> Cluster {
+    with_manifest_and(&[]).await
+}
+
+/// The same, with these variables besides.
+async fn with_manifest_and(others: &[serde_json::Value]) -> Cluster {
     let cluster = Cluster::start().await;
     cluster.add_service("web");
     cluster.apply(json!({
@@ -23,6 +28,11 @@ async fn with_manifest() -> Cluster {
         "data": { "access-token": BASE64_STANDARD.encode(TOKEN) },
     }));
     let token = json!({ "secretKeyRef": { "name": "cloudscale", "key": "access-token" } });
+    let mut env = vec![
+        json!({ "name": "CLOUDSCALE_ACCESS_TOKEN", "valueFrom": token }),
+        json!({ "name": "CLOUDSCALE_API_URL", "value": cluster.cloud_url }),
+    ];
+    env.extend_from_slice(others);
     cluster.apply(json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {
             "name": "cloudscale-cloud-controller-manager", "namespace": "kube-system",
@@ -33,10 +43,7 @@ async fn with_manifest() -> Cluster {
             "template": { "metadata": { "labels": { "app": "ccm" } }, "spec": { "containers": [{
                 "name": "manager", "image": "registry.example/bowline:v1",
                 "args": ["--cloud-provider=cloudscale", "--allow-untagged-cloud", "--cluster-name=lab", "--v=6"],
-                "env": [
-                    { "name": "CLOUDSCALE_ACCESS_TOKEN", "valueFrom": token },
-                    { "name": "CLOUDSCALE_API_URL", "value": cluster.cloud_url },
-                ],
+                "env": env,
             }] } },
         },
     }));
@@ -83,6 +90,43 @@ async fn without_a_deployed_manager_the_flags_are_asked_for() {
     doctor.is_silent_on(&["correct --cloud-provider"]);
     let explained = run(&cluster, &["explain", "service/default/none"]).await.all();
     assert!(explained.contains("service/default/none"), "{explained}");
+}
+
+/// The configuration of the manager may be a file of its Node, which nobody can take from here.
+#[tokio::test]
+async fn a_configuration_file_that_the_person_gives_stands_for_that_of_the_manifest() {
+    let cluster = Cluster::start().await;
+    cluster.add_service("web");
+    cluster.apply(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "openstack-cloud-controller-manager", "namespace": "kube-system" },
+        "spec": {
+            "selector": { "matchLabels": { "app": "ccm" } },
+            "template": { "metadata": { "labels": { "app": "ccm" } }, "spec": {
+                "containers": [{
+                    "name": "manager", "image": "registry.example/bowline:v1",
+                    "args": ["--cloud-provider=openstack", "--cloud-config=/etc/config/cloud.conf"],
+                    "volumeMounts": [{ "name": "config", "mountPath": "/etc/config" }],
+                }],
+                "volumes": [{ "name": "config", "hostPath": { "path": "/etc/kubernetes" } }],
+            } },
+        },
+    }));
+    let none = run(&cluster, &["plan"]).await;
+    none.says(1, &["is a file of the node: give --cloud-config"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.conf");
+    std::fs::write(
+        &file,
+        "[Global]\nauth-url = http://127.0.0.1:1/v3\nusername = me\npassword = it\n",
+    )
+    .unwrap();
+    let own = format!("--cloud-config={}", file.display());
+    for words in [["plan", &own], ["doctor", &own]] {
+        let told = run(&cluster, &words).await;
+        told.says(1, &["127.0.0.1:1"]);
+        told.is_silent_on(&["is a file of the node"]);
+    }
 }
 
 /// A deployed manager for OpenStack that is configured by a Secret: its keys, with Keystone at this port.
@@ -187,7 +231,21 @@ async fn an_api_server_that_is_too_busy_is_the_finding_and_no_flag() {
 
 #[tokio::test]
 async fn a_support_bundle_has_everything_but_secrets() {
-    let cluster = with_manifest().await;
+    let optional = json!({ "secretKeyRef": { "name": "proxy", "key": "login", "optional": true } });
+    let cluster = with_manifest_and(&[
+        json!({ "name": "PROXY_LOGIN", "valueFrom": optional }),
+        json!({ "name": "PROXY_PASSWORD", "value": "written-into-it" }),
+    ])
+    .await;
+    cluster.apply(json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "proxy", "namespace": "kube-system" },
+        "data": { "login": BASE64_STANDARD.encode("kept-in-a-secret") },
+    }));
+    cluster.apply(json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": { "name": "web.1", "namespace": "default" },
+        "involvedObject": { "kind": "Service", "namespace": "default", "name": "web" },
+        "type": "Warning", "reason": "Odd", "message": "no login as kept-in-a-secret with written-into-it",
+    }));
     cluster.apply(json!({
         "apiVersion": "v1", "kind": "Service", "metadata": { "name": "noted", "namespace": "default", "annotations": {
             "kubectl.kubernetes.io/last-applied-configuration": format!("{{\"env\":\"{TOKEN}\"}}"),
@@ -205,6 +263,10 @@ async fn a_support_bundle_has_everything_but_secrets() {
     flate2::read::GzDecoder::new(&*packed)
         .read_to_string(&mut archive)
         .unwrap();
+    assert!(archive.contains("no login as"), "{archive}");
+    for secret in ["kept-in-a-secret", "written-into-it"] {
+        assert!(!archive.contains(secret), "{secret}");
+    }
     assert!(!archive.contains(TOKEN) && !archive.contains(&BASE64_STANDARD.encode(TOKEN)));
     for part in [
         "LISTING.txt",
