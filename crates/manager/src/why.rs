@@ -323,7 +323,7 @@ pub fn last_try(service: &Service, known: &Known<'_>) -> Option<String> {
 
 /// What is said where nothing tells of a try that must have been made.
 const UNHEARD: &str = "not known: the Service has neither an address nor a condition, and no event of it is left. Where its status may not be \
-    written, nothing tells of it: `explain` tries that write";
+    written, nothing shows the cause: `explain` tries that write";
 
 /// Within this time a manager that leads has tried, and told of it.
 const TRIED_WITHIN: SignedDuration = SignedDuration::from_mins(5);

@@ -91,10 +91,6 @@ fn words(sentence: &str) -> usize {
         .count()
 }
 
-<<<<<<< HEAD
-/// What is wrong with a page whose sentences have so many words at most, in words.
-fn faults(text: &str, most: usize) -> Vec<String> {
-=======
 /// The phrases in a text for which the field has other words.
 fn phrases(text: &str) -> impl Iterator<Item = String> {
     let lower = without_code(text).to_lowercase();
@@ -102,9 +98,8 @@ fn phrases(text: &str) -> impl Iterator<Item = String> {
     said.map(move |(phrase, field)| format!("{phrase:?}: say {field:?}: {text}"))
 }
 
-/// What is wrong with a page, in words.
-fn faults(text: &str) -> Vec<String> {
->>>>>>> 944b7d1a (commands, demo, checks, image: --cloud-config given, orphans wrapped, the page's cause, full URLs, secrets in bundles)
+/// What is wrong with a page whose sentences have so many words at most, in words.
+fn faults(text: &str, most: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for line in prose(text) {
         let start = line.trim_start();

@@ -118,7 +118,7 @@ async fn a_configuration_file_that_the_person_gives_stands_for_that_of_the_manif
     let file = folder.path().join("mine.conf");
     std::fs::write(
         &file,
-        "[Global]\nauth-url = http://127.0.0.1:1/v3\nusername = me\npassword = it\n",
+        "[Global]\nauth-url = http://127.0.0.1:1/v3\nusername = me\npassword = it\ndomain-name = Default\ntenant-name = lab\n",
     )
     .unwrap();
     let own = format!("--cloud-config={}", file.display());
