@@ -174,6 +174,12 @@ pub trait Reconcile<F>: Send + Sync {
     /// Nothing is left to do; see [`Reconciler::settled`].
     fn settled(&self);
 
+    /// A step waits for its lanes until what is returned is dropped; see [`Reconciler::queued`].
+    fn queued(&self, step: &DynStep) -> Option<Box<dyn Send>> {
+        let _ = step;
+        None
+    }
+
     /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
     fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
 
@@ -554,6 +560,10 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             book.sent.forget(&asker.uid);
         }
         self.reconciler.settled(&self.intent);
+    }
+
+    fn queued(&self, step: &DynStep) -> Option<Box<dyn Send>> {
+        self.reconciler.queued(step.cloud_step::<R::Step>()?)
     }
 
     fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>> {

@@ -169,6 +169,13 @@ pub trait Reconciler: Send + Sync + 'static {
         let _ = intent;
     }
 
+    /// Is told that a step waits for its lanes, until what is returned is dropped. Whoever writes the same object meanwhile may take the
+    /// change along; the step looks whether it is made by then. Nothing by default.
+    fn queued(&self, step: &Self::Step) -> Option<Box<dyn Send>> {
+        let _ = step;
+        None
+    }
+
     /// Makes the write. Steps that share a lane never run at the same time.
     ///
     /// Work that never plans a step has no use for this method and those after it that have to do with writes, and leaves their defaults.

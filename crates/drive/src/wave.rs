@@ -68,6 +68,7 @@ pub(crate) async fn apply<F: Send, E>(
                         let (executing, is_over, silent) = (&executing, &is_over, &silent);
                         running.push(async move {
                             hooks.before(step).await;
+                            let _queued = session.queued(step);
                             let held = lanes.hold(wanted, |lane| hooks.waiting(lane)).await;
                             if is_over.load(Ordering::Relaxed) {
                                 return (index, Ok(None));

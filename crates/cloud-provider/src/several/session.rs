@@ -173,6 +173,10 @@ impl Reconcile<ServiceFacts> for InTurn {
         self.ended();
     }
 
+    fn queued(&self, step: &DynStep) -> Option<Box<dyn Send>> {
+        self.part().session.queued(step)
+    }
+
     fn apply<'a>(&'a self, step: &'a DynStep, now: Now<'a>) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
         Box::pin(async move {
             match self.part().session.apply(step, now).await {

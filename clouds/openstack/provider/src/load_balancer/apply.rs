@@ -3,19 +3,21 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, Kept};
-use bowline_openstack_client::{ApiError, Class, Client, Port, PortId, PortUpdate, SecurityGroupId};
+use bowline_openstack_client::{ApiError, Class, Client};
 use bowline_plan::{Refusal, RefusedBy, Step as _};
 use tokio::time::Instant;
 
 use crate::load_balancer::intent::settings::Setting;
-use crate::load_balancer::learned::{Learned, Shown, done, shown};
+use crate::load_balancer::learned::{Learned, done, shown};
 use crate::load_balancer::remedies::{self, About};
-use crate::load_balancer::security_groups::ports::{with_group, without_group};
 use crate::load_balancer::step::PoolSetting;
 use crate::load_balancer::step::{CloudStep, GroupChange, PartChange};
 
 mod floating_ip;
+pub(crate) mod port_groups;
 mod quota;
+
+use port_groups::{PortGroups, Way};
 
 /// What a person can do about a pool that Octavia does not delete.
 const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
@@ -29,12 +31,6 @@ const PORT_REMEDY: &str = "Neutron lets the owner of a port, or of its network, 
 
 /// What a person can do where Octavia says that a change is under way, and shows none.
 const BUSY_REMEDY: &str = "no change of the load balancer is shown under way; if it stays so, ask the operator of the cloud to look at Octavia's workers: what they left locked is set free by them only";
-
-/// How often a port is read again because somebody else changed it meanwhile.
-const MAX_TRIES: usize = 5;
-
-/// The groups that ports have, with the revision of the port that has them.
-pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
 
 /// When the answer to the creation of a load balancer was lost, and for how long that is waited for, by the load balancer's name.
 #[derive(Debug, Default)]
@@ -69,18 +65,18 @@ impl LateCreations {
 /// Makes a step's write.
 pub(crate) async fn apply(
     client: &Client,
-    written: &PortGroups,
+    ports: &PortGroups,
     late: &LateCreations,
     settings: &[Setting],
     step: &CloudStep,
 ) -> Result<Learned, CloudError> {
-    let made = write(client, written, late, settings, step).await;
+    let made = write(client, ports, late, settings, step).await;
     quota::named(client, step, made).await
 }
 
 async fn write(
     client: &Client,
-    written: &PortGroups,
+    ports: &PortGroups,
     late: &LateCreations,
     settings: &[Setting],
     step: &CloudStep,
@@ -139,7 +135,7 @@ async fn write(
         CloudStep::FloatingIp(change) => return floating_ip::change(client, settings, change).await,
         CloudStep::Group(change) => {
             // Whatever goes wrong here is told together with the address.
-            let outcome = group(client, written, change).await;
+            let outcome = group(client, ports, change).await;
             return Ok(outcome.unwrap_or_else(|error| {
                 let is_of_port = matches!(change, GroupChange::Join { .. } | GroupChange::Leave { .. });
                 let why = match is_of_port && error.status() == Some(403) {
@@ -243,7 +239,7 @@ async fn part(
     }
 }
 
-async fn group(client: &Client, written: &PortGroups, change: &GroupChange) -> Result<Learned, ApiError> {
+async fn group(client: &Client, ports: &PortGroups, change: &GroupChange) -> Result<Learned, ApiError> {
     match change {
         GroupChange::Create { new } => client.create_security_group(new).await.map(shown),
         GroupChange::CreateRule { new } => match client.create_security_group_rule(new).await {
@@ -252,102 +248,8 @@ async fn group(client: &Client, written: &PortGroups, change: &GroupChange) -> R
             created => created.map(shown),
         },
         GroupChange::DeleteRule { id, .. } => client.delete_security_group_rule(id).await.map(done),
-        GroupChange::Join { group, port } => {
-            regroup(client, written, port, |there| {
-                let has = there.security_groups.contains(group);
-                (!has).then(|| with_group(there, group))
-            })
-            .await
-        }
-        GroupChange::Leave { group, port } => leave(client, written, group, port).await,
+        GroupChange::Join { group, port } => ports.write(client, port, group, Way::Join).await,
+        GroupChange::Leave { group, port } => ports.leave(client, port, group).await,
         GroupChange::Delete { group, .. } => client.delete_security_group(group).await.map(done),
     }
-}
-
-/// Takes a group off a port, and the tag that very old controllers left.
-async fn leave(
-    client: &Client,
-    written: &PortGroups,
-    group: &SecurityGroupId,
-    port: &Port,
-) -> Result<Learned, ApiError> {
-    let mut left = regroup(client, written, port, |there| {
-        let has = there.security_groups.contains(group);
-        has.then(|| without_group(there, group))
-    })
-    .await?;
-    if let Learned::Done(Some(shown)) = &mut left
-        && let Shown::Port(port) = &mut **shown
-        && port.tags.iter().any(|tag| tag == group.as_str())
-    {
-        client.delete_port_tag(&port.id, group.as_str()).await?;
-        port.tags.retain(|tag| tag != group.as_str());
-    }
-    Ok(left)
-}
-
-/// A port as it was read, or as this process wrote it after that.
-fn as_written(written: &PortGroups, seen: &Port, revision: u64) -> Port {
-    let later = written.with(&seen.id, |kept| {
-        kept.clone().filter(|(later, _)| *later > revision)
-    });
-    match later {
-        None => seen.clone(),
-        Some((later, security_groups)) => Port {
-            security_groups,
-            revision_number: Some(later),
-            ..seen.clone()
-        },
-    }
-}
-
-/// Changes the groups of a port, which are written as a whole: worked out from the port as it was read, and written only if it
-/// is still so. Other controllers write the same list.
-async fn regroup(
-    client: &Client,
-    written: &PortGroups,
-    seen: &Port,
-    groups: impl Fn(&Port) -> Option<Vec<SecurityGroupId>>,
-) -> Result<Learned, ApiError> {
-    let mut known = seen
-        .revision_number
-        .map(|revision| as_written(written, seen, revision));
-    let mut refused = None;
-    for _ in 0..MAX_TRIES {
-        let port = match known.take() {
-            Some(port) => port,
-            None => match client.port(&seen.id).await? {
-                Some(port) => port,
-                None => return Ok(Learned::Done(None)), // a port that is gone has no groups
-            },
-        };
-        let Some(groups) = groups(&port) else {
-            return Ok(shown(port));
-        };
-        let update = PortUpdate {
-            security_groups: Some(groups),
-            ..PortUpdate::default()
-        };
-        match client.update_port(&port.id, &update, port.revision_number).await {
-            Ok(port) => {
-                if let Some(revision) = port.revision_number {
-                    let now = Some((revision, port.security_groups.clone()));
-                    written.with(&port.id, |kept| *kept = now);
-                }
-                return Ok(shown(port));
-            }
-            Err(error) if error.is_outdated() => {}
-            // The port is gone, or a group that it had a moment ago: Neutron looks for the groups before it looks at the
-            // revision.
-            Err(error) if error.class == Class::NotFound => refused = Some(error),
-            Err(error) => return Err(error),
-        }
-    }
-    if let Some(error) = refused {
-        return Err(error);
-    }
-    Ok(Learned::Failed(Refusal::new(format!(
-        "port {} changed {MAX_TRIES} times while its security groups were written",
-        seen.id
-    ))))
 }

@@ -18,7 +18,8 @@ use jiff::Timestamp;
 
 use crate::config::LoadBalancerOptions;
 use crate::load_balancer::annotations::{NODE_SELECTOR, annotation_table};
-use crate::load_balancer::apply::{self, LateCreations, PortGroups};
+use crate::load_balancer::apply::port_groups::PortGroups;
+use crate::load_balancer::apply::{self, LateCreations};
 use crate::load_balancer::features::is_of_ovn;
 use crate::load_balancer::intent::read::read;
 use crate::load_balancer::intent::{Identity, Intent};
@@ -66,8 +67,6 @@ pub(crate) struct Balancers {
     past: Kept<String, Past>,
     /// The creations of load balancers whose answers were lost. Without it, another one would be asked for before the first one shows.
     late_creations: LateCreations,
-    /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
-    /// would read it again before they write.
     port_groups: PortGroups,
     /// When the first Service was looked at.
     begun: OnceLock<Timestamp>,
@@ -152,6 +151,13 @@ impl Reconciler for Balancers {
 
     fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
         plan::plan(intent, seen)
+    }
+
+    fn queued(&self, step: &CloudStep) -> Option<Box<dyn Send>> {
+        match step {
+            CloudStep::Group(change) => self.port_groups.queued(change),
+            _ => None,
+        }
     }
 
     async fn apply(
