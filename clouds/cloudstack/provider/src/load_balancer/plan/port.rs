@@ -148,7 +148,8 @@ impl<'a> At<'a> {
         })
     }
 
-    fn open(self, plan: &mut Builder<'_>) {
+    /// Opens the firewall for the port, and closes it to all else.
+    pub(super) fn open(self, plan: &mut Builder<'_>) {
         let Home { network, address, .. } = self.home;
         let sources = &self.wanted.sources;
         let Some(at) = network.firewall(address) else {

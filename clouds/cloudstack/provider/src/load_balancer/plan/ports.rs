@@ -8,7 +8,7 @@ use bowline_plan::Impact;
 use crate::load_balancer::intent::{Port, Wanted};
 use crate::load_balancer::objects::{AddressRef, NetworkId, Rule};
 use crate::load_balancer::plan::builder::Builder;
-use crate::load_balancer::plan::home::Home;
+use crate::load_balancer::plan::home::{self, Home};
 use crate::load_balancer::plan::members;
 use crate::load_balancer::plan::port::At;
 use crate::load_balancer::plan::removal::Removal;
@@ -104,6 +104,30 @@ pub(super) fn forget_replaced(plan: &mut Builder<'_>) {
         let mut left = plan.identity.replaced.clone();
         left.retain(|replaced| plan.observed.rules.iter().all(|rule| rule.at() != replaced.at()));
         plan.replaced = left;
+    }
+}
+
+/// Lets the openings of the ports that have their rules follow the allowed sources, whatever becomes of the others.
+pub(super) fn follow_sources(plan: &mut Builder<'_>, wanted: &Wanted) {
+    // What else is to be found out, or made, for the home is not for now.
+    let found = home::find(&mut plan.clone(), wanted);
+    let (Ok(home), Ok(abilities)) = (found, plan.observed.abilities()) else {
+        return;
+    };
+    let removal = Removal::beside(wanted, &home.address);
+    for port in &wanted.ports {
+        let at = At {
+            as_leaseweb: false,
+            wanted,
+            home: &home,
+            port,
+            abilities,
+            mends: false,
+            removal: &removal,
+        };
+        if at.present(plan).kept.is_some() {
+            at.open(plan);
+        }
     }
 }
 

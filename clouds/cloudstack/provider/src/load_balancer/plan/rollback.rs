@@ -1,4 +1,4 @@
-//! After a failure: nothing new is begun but that members follow the Nodes, what is under way is waited for, and an address that was
+//! After a failure: nothing new is begun but that members follow the Nodes and openings the allowed sources, what is under way is waited for, and an address that was
 //! acquired for a balancer which was never complete is released, with everything that was made on it. What the API refuses is no
 //! failure: see [`crate::load_balancer::observe::verdict`].
 //!
@@ -9,7 +9,7 @@ use crate::load_balancer::claim::Claimed;
 use crate::load_balancer::evidence;
 use crate::load_balancer::intent::{Intent, Wanted};
 use crate::load_balancer::plan::builder::Builder;
-use crate::load_balancer::plan::members;
+use crate::load_balancer::plan::{members, ports};
 use crate::load_balancer::step::CloudStep;
 
 /// Decides what is taken back.
@@ -40,6 +40,10 @@ pub(super) fn plan(plan: &mut Builder<'_>, intent: &Intent) {
     // Whatever is refused, nobody is balanced over who left.
     if !plan.has_writes() && !own.cannot_follow {
         members::follow_nodes(plan, wanted);
+    }
+    // Nor is anybody let in who may not come any more.
+    if !plan.has_writes() {
+        ports::follow_sources(plan, wanted);
     }
     plan.shortfalls.clear(); // the failure is told
     plan.left_out.clear();
