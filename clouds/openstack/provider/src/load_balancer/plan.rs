@@ -504,9 +504,6 @@ impl<'a> Existing<'a> {
         if is_late(self.seen.memory, &change) {
             return waiting::for_change(&change, self.seen);
         }
-        if own.is_reverted(&change) {
-            return Answer::Refused(parts::reverted(self.balancer, change));
-        }
         let tags = &self.wanted.tags;
         if let Some(record) = tags.to_record(
             &self.wanted.identity.added_tags,
