@@ -519,7 +519,8 @@ impl<'a> Existing<'a> {
         ) {
             return annotate(keys::ADDED_TAGS.key, Some(&record));
         }
-        let is_repeated = own.changes.contains(&change);
+        // Octavia answers a list of members before it makes it. Of all else the answer shows what it keeps.
+        let is_repeated = matches!(change, PartChange::SetMembers { .. }) && own.changes.contains(&change);
         let step = change.of(self.balancer);
         if is_repeated {
             notes.push(IN_ERROR.note(format!(
