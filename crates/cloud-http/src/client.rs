@@ -212,7 +212,7 @@ impl Shared {
         let silence = Silence {
             connections: &self.connections,
             begun,
-            is_long: limit.min(patience::shortest(0)),
+            is_long: limit.min(patience::SHORTEST),
         };
         let exchange = async {
             tokio::select! {

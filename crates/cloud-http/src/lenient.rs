@@ -97,6 +97,31 @@ pub fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D:
     deserializer.deserialize_str(Shared)
 }
 
+/// Takes the text of an id, or its number: old services count their objects and jobs.
+///
+/// # Errors
+///
+/// What is there is neither.
+pub fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    struct Id;
+    impl Visitor<'_> for Id {
+        type Value = Arc<str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an id, which is a text or a number")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(text.into())
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<Arc<str>, E> {
+            Ok(number.to_string().into())
+        }
+    }
+    deserializer.deserialize_any(Id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

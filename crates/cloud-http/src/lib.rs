@@ -15,7 +15,7 @@
 //! of its own (the connections of a socket transport are driven by hyper's).
 //!
 //! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read;
-//! and so does [`words!`], the form of all words that clouds put on the wire.
+//! and so do [`ids!`] and [`words!`], the forms of all ids and words that clouds put on the wire.
 
 mod base_url;
 mod budget;
@@ -23,6 +23,7 @@ mod client;
 mod config;
 mod dump;
 mod error;
+mod ids;
 pub mod lenient;
 mod metrics;
 mod request;

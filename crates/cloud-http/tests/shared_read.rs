@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_transport::patience::{Patience, shortest};
+use bowline_transport::patience::{Patience, SHORTEST};
 use futures::future::join_all;
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -98,7 +98,7 @@ async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
 async fn who_gives_up_a_look_takes_the_read_from_nobody_who_shares_it() {
     let (shared, started) = counted(MILLIS(30_000));
     let (hurried, calm) = (Patience::of_look(), Patience::of_look());
-    hurried.is_over(shortest(0));
+    hurried.is_over(SHORTEST);
     let begun = Instant::now();
     let look = async |patience: &Patience| {
         let answer = tokio::select! {

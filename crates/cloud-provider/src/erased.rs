@@ -502,14 +502,6 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         } = plan(&*self.reconciler, &self.intent, seen);
         let answered = seen.memory.answered;
         note(&*self.reconciler, &self.facts, &mut seen.memory, answered);
-        if let Answer::Refused(refusal) = &answer
-            && let Some(first) = self.reconciler.follow(&self.intent, seen, refusal)
-        {
-            match hold_back(&*self.reconciler, seen, first, &mut Vec::new()) {
-                Answer::Settled(_) | Answer::Refused(_) => {}
-                first => answer = first,
-            }
-        }
         if let (Answer::Settled(status), None) = (&answer, &lacks) {
             match held_back(&*self.reconciler, &self.intent, seen) {
                 // It is tried again by the schedule.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_plan::{Ailment, Answer, EventSpec, Plan, Refusal, RefusedBy, Shown, Step, StepView};
+use bowline_plan::{Ailment, EventSpec, Plan, Refusal, RefusedBy, Shown, Step, StepView};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -98,18 +98,6 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Decides what comes next. Pure: no IO, no clock.
     fn plan(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Self::Step>;
-
-    /// What comes before a refusal is told: where a plan is refused, members and what belongs to them follow the Nodes all the same.
-    /// `None`: nothing does, or it is done. Pure.
-    fn follow(
-        &self,
-        intent: &Self::Intent,
-        seen: &SeenBy<Self>,
-        refusal: &Refusal,
-    ) -> Option<Answer<LoadBalancerStep<Self::Step>, LoadBalancerStatus>> {
-        let _ = (intent, seen, refusal);
-        None
-    }
 
     /// Where refusals are remembered, who asks, and for what: see [`Asker::of`]. `None`: refusals are not remembered beyond the reconcile.
     fn book(&self, facts: &Self::Facts) -> Option<(&RefusalBook<Self::Step>, Asker)> {

@@ -234,7 +234,7 @@ impl<T, S: Step + Clone> Memory<T, S> {
             let (label, object) = (step.label(), step.object());
             let why = refusal!(
                 "the cloud has done {label}, and it is undone each time";
-                "find out who or what else changes {object}, such as another controller or a script, and have it stop"
+                "find out who or what else changes {object}, such as another controller or a script, and have it stop; where nobody does, the cloud does not keep what is asked for: ask for a value that it keeps"
             );
             why.by(RefusedBy::Undone)
         })

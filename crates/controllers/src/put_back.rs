@@ -32,6 +32,8 @@ pub(crate) enum Part {
     Finalizer,
     /// `status.loadBalancer` of a Service.
     Status,
+    /// The condition of a Service that tells its trouble.
+    Reconciled,
     /// The taint that a Node waits with.
     Taint,
     /// The taint of a Node whose instance is shut down.
@@ -51,6 +53,7 @@ impl Part {
             Self::Annotations => "annotations",
             Self::Finalizer => "the finalizer service.kubernetes.io/load-balancer-cleanup",
             Self::Status => "status.loadBalancer",
+            Self::Reconciled => "the condition LoadBalancerReconciled",
             Self::Taint => "the taint node.cloudprovider.kubernetes.io/uninitialized",
             Self::ShutdownTaint => "the taint node.cloudprovider.kubernetes.io/shutdown",
             Self::Labels => "the labels of type, zone and region",
@@ -93,6 +96,11 @@ impl Part {
                 "v:\"service.kubernetes.io/load-balancer-cleanup\"",
             ],
             Self::Status => &["f:status", "f:loadBalancer", "f:ingress"],
+            Self::Reconciled => &[
+                "f:status",
+                "f:conditions",
+                "k:{\"type\":\"LoadBalancerReconciled\"}",
+            ],
             Self::Taint | Self::ShutdownTaint => &["f:spec", "f:taints"],
             Self::Labels => &["f:metadata", "f:labels"],
             Self::Addresses => &["f:status", "f:addresses"],

@@ -272,14 +272,6 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
             .is_some_and(|entry| entry.held.is_some())
     }
 
-    /// Whether somebody has asked for a key while it is being worked on.
-    #[must_use]
-    pub fn is_asked_for_again(&self, key: &K) -> bool {
-        let state = self.lock();
-        let entry = state.entries.get(key);
-        entry.is_some_and(|entry| entry.held.is_some() && entry.due.is_some())
-    }
-
     /// How many times in a row a key was given back for a retry.
     #[must_use]
     pub fn failures(&self, key: &K) -> u32 {

@@ -69,7 +69,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{
     BackgroundWork, LoadBalancer, Service, ServiceClasses, ServiceKey, ServicesView, facts,
 };
-use bowline_drive::{Haste, Lanes};
+use bowline_drive::{GivenUp, Lanes};
 use bowline_kube_io::{Kube, ServiceCache};
 use bowline_transport::Silences;
 use futures::future::{BoxFuture, FutureExt as _};
@@ -183,7 +183,7 @@ pub struct ServiceController {
     /// Until when a call may take effect on what several Services go by.
     late_of_others: Mutex<LateOfOthers>,
     /// What the last run of each background work had to say, and which calls of its runs were given up.
-    background_runs: Mutex<BTreeMap<usize, (EventDedup, Haste)>>,
+    background_runs: Mutex<BTreeMap<usize, (EventDedup, GivenUp)>>,
 }
 
 impl Work for ServiceController {

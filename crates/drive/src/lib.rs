@@ -7,7 +7,6 @@
 //! It has no runtime and no clock: where the plan waits, the drive ends and says for how long, and it is driven again with
 //! the same session.
 
-mod haste;
 mod lanes;
 pub mod orphans;
 mod predict;
@@ -28,8 +27,7 @@ use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-pub use bowline_transport::patience::Took;
-pub use haste::Haste;
+pub use bowline_transport::patience::{GivenUp, Took};
 pub use lanes::{Lanes, Wait};
 pub use predict::{predict, predict_session};
 
@@ -291,6 +289,14 @@ async fn look<F, E>(
     hooks.made(LOOK, looked.is_none(), patience.took());
     hooks.progressed(true);
     looked.transpose().map_err(DriveError::Observe)
+}
+
+/// For [`Hooks::newer_waits`] of work that is for many objects: while a call of a step hangs, all others wait. Without a look nothing goes on.
+pub fn others_wait<'a>(label: &str, given_up: &GivenUp) -> BoxFuture<'a, Duration> {
+    match label {
+        LOOK => Box::pin(std::future::pending()),
+        _ => Box::pin(std::future::ready(given_up.patience(label))),
+    }
 }
 
 /// Whether a wave writes to the cloud, and not to Kubernetes alone.

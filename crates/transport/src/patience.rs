@@ -1,5 +1,6 @@
 //! How long a call may go without an answer: for its whole time limit, and not so long where something newer waits for whoever makes it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -7,17 +8,32 @@ use tokio::sync::{SetOnce, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// How long a call may go without an answer in any case. A cloud that takes 5 s for each is slow, and gets its work done.
-const SHORTEST: Duration = Duration::from_millis(5_500);
+pub const SHORTEST: Duration = Duration::from_millis(5_500);
 
 /// How long a write goes without an answer at least before that is told. Less than a process that is told to stop waits for its calls, and less than
 /// [`SHORTEST`]: however a call ends, it is told by then.
 pub const SILENT: Duration = Duration::from_secs(4);
 
-/// How long a call may go without an answer that was given up so many times in a row: twice as long each time. So a cloud that is slower
-/// gets its work done as well, at last within the whole time limit.
-#[must_use]
-pub fn shortest(given_up: u32) -> Duration {
-    SHORTEST.saturating_mul(2_u32.saturating_pow(given_up))
+/// How often in a row a call of each step, or of a look, was given up, by their labels.
+#[derive(Debug, Default)]
+pub struct GivenUp(BTreeMap<String, u32>);
+
+impl GivenUp {
+    /// A step or a look has ended; `gave_up`: one of its calls was given up before its time limit.
+    pub fn made(&mut self, label: &str, gave_up: bool) {
+        match gave_up {
+            true => *self.0.entry(label.to_owned()).or_default() += 1,
+            false => drop(self.0.remove(label)),
+        }
+    }
+
+    /// How long a call may go without an answer in any case: twice as long each time that it was given up. So a cloud that is slower gets its
+    /// work done as well, at last within the whole time limit.
+    #[must_use]
+    pub fn patience(&self, label: &str) -> Duration {
+        let times = self.0.get(label).copied().unwrap_or_default();
+        SHORTEST.saturating_mul(2_u32.saturating_pow(times))
+    }
 }
 
 tokio::task_local! {
@@ -243,7 +259,9 @@ mod tests {
         let patience = Patience::default();
         let newer = async {
             sleep(Duration::from_secs(newer_after_s)).await;
-            patience.is_over(shortest(given_up));
+            let mut times = GivenUp::default();
+            (0..given_up).for_each(|_| times.made("a", true));
+            patience.is_over(times.patience("a"));
         };
         let call = patience.with(in_time(Does::Write, LIMIT, sleep(Duration::from_secs(takes_s))));
         let (answer, ()) = tokio::join!(call, newer);

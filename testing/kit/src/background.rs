@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{BackgroundFacts, CloudError, CloudProvider, DynPlan, KubeWrite, Measurement};
-use bowline_drive::{DriveError, Driven, Haste, Hooks, Lanes, Mode, Took, drive};
+use bowline_drive::{DriveError, Driven, GivenUp, Hooks, Lanes, Mode, Took, drive, others_wait};
 use futures::future::BoxFuture;
 
 /// Runs a provider's background work until it need not wait; its notes, each once, and what it has counted.
@@ -31,7 +31,7 @@ pub async fn run_background(
     let hooks = Working {
         name,
         notes: Mutex::default(),
-        haste: Haste::default(),
+        given_up: Mutex::default(),
     };
     for _ in 0..crate::MAX_WAITS {
         let mut session = Arc::clone(&work).begin(facts()).unwrap();
@@ -52,7 +52,7 @@ pub async fn run_background(
 struct Working {
     name: &'static str,
     notes: Mutex<Vec<Note>>,
-    haste: Haste,
+    given_up: Mutex<GivenUp>,
 }
 
 impl Hooks<BackgroundFacts, Infallible> for Working {
@@ -74,11 +74,11 @@ impl Hooks<BackgroundFacts, Infallible> for Working {
     }
 
     fn newer_waits<'a>(&'a self, label: &'a str) -> BoxFuture<'a, Duration> {
-        Box::pin(self.haste.newer_waits(label, std::future::pending()))
+        others_wait(label, &self.given_up.lock().unwrap())
     }
 
     fn made(&self, label: &str, gave_up: bool, _took: Took) {
-        self.haste.made(label, gave_up);
+        self.given_up.lock().unwrap().made(label, gave_up);
     }
 
     fn object(&self) -> String {

@@ -13,8 +13,9 @@ mod stickiness;
 mod virtual_machine;
 mod words;
 
-use bowline_cloud_http::lenient::{list, or_default};
-use serde::de::Error as _;
+use std::sync::Arc;
+
+use bowline_cloud_http::lenient::{id, list, or_default};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -95,30 +96,16 @@ pub(crate) fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result
 }
 
 /// An empty id is none.
-pub(crate) fn id_or_none<'de, D: Deserializer<'de>, Id: From<String>>(
+pub(crate) fn id_or_none<'de, D: Deserializer<'de>, T: for<'a> From<&'a str>>(
     deserializer: D,
-) -> Result<Option<Id>, D::Error> {
-    let id: Option<Opaque> = Option::deserialize(deserializer)?;
-    Ok(id.map(|Opaque(id)| id).filter(|id| !id.is_empty()).map(Id::from))
-}
-
-/// Takes an id, which may be a number: old servers count their objects and jobs.
-fn opaque<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Opaque::deserialize(deserializer).map(|Opaque(id)| id)
+) -> Result<Option<T>, D::Error> {
+    let id: Option<Id> = Option::deserialize(deserializer)?;
+    Ok(id.filter(|id| !id.0.is_empty()).map(|id| T::from(&id.0)))
 }
 
 /// The text of an id.
-struct Opaque(String);
-
-impl<'de> Deserialize<'de> for Opaque {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(text) => Ok(Self(text)),
-            Value::Number(number) => Ok(Self(number.to_string())),
-            _ => Err(D::Error::custom("an id is a text or a number")),
-        }
-    }
-}
+#[derive(Deserialize)]
+struct Id(#[serde(deserialize_with = "id")] Arc<str>);
 
 /// Takes `true` and `"true"` for yes.
 fn yes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {

@@ -50,7 +50,7 @@ impl Client {
     ///
     /// [`ApiError::proves_absence`] if there is none.
     pub async fn machine(&self, id: &MachineId) -> Result<Machine, ApiError> {
-        let request = self.read("machines.get", &["machines", &id.0])?;
+        let request = self.read("machines.get", &["machines", id.as_str()])?;
         Ok(self.http.send(request).await?.json()?)
     }
 
@@ -87,7 +87,7 @@ impl Client {
     ///
     /// See [`Client::machines`]; one that is gone is none.
     pub async fn delete_balancer(&self, id: &BalancerId) -> Result<(), ApiError> {
-        self.delete("balancers.delete", &["balancers", &id.0]).await
+        self.delete("balancers.delete", &["balancers", id.as_str()]).await
     }
 
     /// Opens a port of a balancer, or changes an open one in place; answers what the balancer is like now.
@@ -105,7 +105,7 @@ impl Client {
             node_port: port.node_port,
             check_port: port.check_port,
         };
-        let path = ["balancers", &id.0, "ports", &port.to_string()];
+        let path = ["balancers", id.as_str(), "ports", &port.to_string()];
         let request = self.write(Method::PUT, "ports.put", &path)?.json(&target);
         Ok(self.http.send(request).await?.json()?)
     }
@@ -116,7 +116,7 @@ impl Client {
     ///
     /// See [`Client::machines`]; a port that is closed is none.
     pub async fn delete_port(&self, id: &BalancerId, port: &Port) -> Result<Balancer, ApiError> {
-        let path = ["balancers", &id.0, "ports", &port.to_string()];
+        let path = ["balancers", id.as_str(), "ports", &port.to_string()];
         let request = self.write(Method::DELETE, "ports.delete", &path)?;
         Ok(self.http.send(request).await?.json()?)
     }
@@ -127,7 +127,7 @@ impl Client {
     ///
     /// See [`Client::machines`].
     pub async fn put_member(&self, id: &BalancerId, machine: &MachineId) -> Result<Balancer, ApiError> {
-        let path = ["balancers", &id.0, "members", &machine.0];
+        let path = ["balancers", id.as_str(), "members", machine.as_str()];
         let request = self.write(Method::PUT, "members.put", &path)?;
         Ok(self.http.send(request).await?.json()?)
     }
@@ -138,7 +138,7 @@ impl Client {
     ///
     /// See [`Client::machines`]; a machine that is no member is none.
     pub async fn delete_member(&self, id: &BalancerId, machine: &MachineId) -> Result<Balancer, ApiError> {
-        let path = ["balancers", &id.0, "members", &machine.0];
+        let path = ["balancers", id.as_str(), "members", machine.as_str()];
         let request = self.write(Method::DELETE, "members.delete", &path)?;
         Ok(self.http.send(request).await?.json()?)
     }
@@ -168,7 +168,7 @@ impl Client {
     ///
     /// See [`Client::machines`]; one that is gone is none.
     pub async fn delete_route(&self, id: &RouteId) -> Result<(), ApiError> {
-        self.delete("routes.delete", &["routes", &id.0]).await
+        self.delete("routes.delete", &["routes", id.as_str()]).await
     }
 
     // guide: list

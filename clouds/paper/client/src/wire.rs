@@ -9,29 +9,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-macro_rules! id {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(pub String);
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    )*};
-}
-
-id! {
+bowline_cloud_http::ids!(
     /// The id of a machine.
-    MachineId;
+    MachineId
     /// The id of a balancer.
-    BalancerId;
+    BalancerId
     /// The id of a route.
-    RouteId;
-}
+    RouteId
+);
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -62,7 +62,7 @@ fn next(wanted: &Wanted, members: &[MachineId], seen: &Seen<Observed, (), Balanc
     }
     let members = diff(members, &balancer.members, |machine| machine, |machine| machine);
     let ports = diff(&wanted.ports, &balancer.ports, Port::to_string, Port::to_string);
-    let is_known = |machine: &&&MachineId| seen.machines.with_id(machine).is_some();
+    let is_known = |machine: &&&MachineId| seen.machines.with_id(**machine).is_some();
     let changed = ports.kept.iter().filter(|(wish, open)| wish != open);
     let waves: [Vec<Change>; 4] = [
         members

@@ -24,7 +24,7 @@ pub enum ProviderIdError {
 /// It names no machine of this cloud.
 pub fn parse(text: &str) -> Result<MachineId, ProviderIdError> {
     match text.split_once("://") {
-        Some((PROVIDER_NAME, id)) if !id.is_empty() && !id.contains('/') => Ok(MachineId(id.to_owned())),
+        Some((PROVIDER_NAME, id)) if !id.is_empty() && !id.contains('/') => Ok(id.into()),
         Some((scheme, _)) if scheme != PROVIDER_NAME && !scheme.is_empty() => {
             Err(ProviderIdError::Foreign(text.to_owned()))
         }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn another_cloud_is_told_from_a_damaged_text() {
-        let machine = MachineId("4f".to_owned());
+        let machine = MachineId::from("4f");
         assert_eq!(parse(&format(&machine)), Ok(machine));
         for text in ["aws:///eu/i-1", "papers://4f"] {
             assert_eq!(parse(text), Err(ProviderIdError::Foreign(text.to_owned())));

@@ -55,7 +55,7 @@ impl RouteTable {
         match change {
             RouteChange::Create { name_hint, route } => self.create(cluster, name_hint, route).await,
             RouteChange::Delete(route) => {
-                let id = RouteId(route.name.clone());
+                let id = RouteId::from(route.name.as_str());
                 self.client.delete_route(&id).await.map_err(CloudError::of_write)
             }
         }
@@ -94,7 +94,7 @@ impl RouteTable {
             .map(|id| machines.with_id(id).ok_or_else(|| unknown(id)));
         let machine = machine.transpose()?;
         Ok(Route {
-            name: route.id.0.clone(),
+            name: route.id.to_string(),
             target_node: machine.map(|machine| NodeName::new(machine.name.as_str())),
             target_provider_id: machine.map(|machine| provider_id::format(&machine.id).into()),
             // The cloud knows the machine behind each route.

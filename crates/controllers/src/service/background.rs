@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServiceKey};
-use bowline_drive::{Driven, Haste, Hooks, Mode, Took, Wait, drive};
+use bowline_drive::{Driven, GivenUp, Hooks, Mode, Took, Wait, drive, others_wait};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Lane, NoteKind};
 use futures::future::BoxFuture;
@@ -30,7 +30,6 @@ impl ServiceController {
         for index in 0..self.provider.background.len() {
             self.queue.add(Key::Background(index));
         }
-        self.news.notify_waiters();
     }
 
     /// Something of the cloud was given back: who was refused for want of room tries again, and does not wait for the schedule.
@@ -62,19 +61,20 @@ impl ServiceController {
                 return again(work.period());
             }
         };
-        let (said_before, haste) = lock(&self.background_runs).remove(&index).unwrap_or_default();
+        let (said_before, given_up) = lock(&self.background_runs).remove(&index).unwrap_or_default();
         let hooks = BackgroundHooks {
             controller: self,
             index,
             name: work.name(),
             said_before,
             dedup: Mutex::default(),
-            haste,
+            given_up: Mutex::new(given_up),
         };
         let driven = drive(&mut *session, Mode::Apply(&self.lanes), &hooks, &mut false).await;
         // What holds for many runs is said once.
         let said = std::mem::take(&mut *lock(&hooks.dedup));
-        lock(&self.background_runs).insert(index, (said, hooks.haste));
+        let given_up = std::mem::take(&mut *lock(&hooks.given_up));
+        lock(&self.background_runs).insert(index, (said, given_up));
         match &driven {
             Ok(Driven::Settled(..) | Driven::Wait { .. }) => {
                 self.ctx
@@ -112,7 +112,7 @@ struct BackgroundHooks<'a> {
     /// What the last run had to say.
     said_before: EventDedup,
     dedup: Mutex<EventDedup>,
-    haste: Haste,
+    given_up: Mutex<GivenUp>,
 }
 
 impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
@@ -156,24 +156,11 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     }
 
     fn newer_waits<'b>(&'b self, label: &'b str) -> BoxFuture<'b, Duration> {
-        let newer = async {
-            loop {
-                let news = self.controller.news.notified();
-                if self
-                    .controller
-                    .queue
-                    .is_asked_for_again(&Key::Background(self.index))
-                {
-                    return;
-                }
-                news.await;
-            }
-        };
-        Box::pin(self.haste.newer_waits(label, newer))
+        others_wait(label, &lock(&self.given_up))
     }
 
     fn made(&self, label: &str, gave_up: bool, _took: Took) {
-        self.haste.made(label, gave_up);
+        lock(&self.given_up).made(label, gave_up);
     }
 
     fn waiting(&self, lane: &Lane) -> Wait<'_> {

@@ -361,7 +361,8 @@ impl ServiceController {
                 });
             }
         }
-        if self.tracked(key, |tracked| tracked.fights.contested().is_some()) {
+        let is_contested = || self.tracked(key, |tracked| tracked.fights.contested().is_some());
+        if due.contains(&Part::Reconciled) || is_contested() {
             // Whoever clears the whole status takes the condition away with it.
             self.queue.add_after(Key::Condition(key.clone()), Duration::ZERO);
         }

@@ -258,7 +258,14 @@ impl Tracked {
         // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
         let lost_finalizer = facts::has_finalizer(old) && !facts::has_finalizer(new);
         let lost_status = self.fights.lost_status(old, new);
-        for (is_lost, part) in [(lost_finalizer, Part::Finalizer), (lost_status, Part::Status)] {
+        // This process takes it off only when there is no trouble. Whoever takes the status with it is met for that.
+        let is_told = self.told_at.is_some() && self.unsettled.is_some() && !lost_status;
+        let lost_condition = is_told && facts::trouble(old).is_some() && facts::trouble(new).is_none();
+        for (is_lost, part) in [
+            (lost_finalizer, Part::Finalizer),
+            (lost_status, Part::Status),
+            (lost_condition, Part::Reconciled),
+        ] {
             if is_lost {
                 asked.put_back = asked.put_back.into_iter().chain(self.fights.lost(part)).min();
             }

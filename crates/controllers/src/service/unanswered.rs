@@ -8,11 +8,10 @@
 //! They stand in the condition of the Service from the moment on that one is silent, so the next process knows of them, however this one
 //! ends.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bowline_cloud_provider::{OF_ANOTHER_PROCESS, Service, ServiceKey, facts};
-use bowline_transport::patience::shortest;
+use bowline_transport::patience::GivenUp;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -46,15 +45,17 @@ pub(super) struct Unanswered {
     /// What was told of them last.
     told: Option<Late>,
     /// How many times in a row a call of a step, or of a look, was given up because something newer waited.
-    given_up: BTreeMap<String, u32>,
+    given_up: GivenUp,
 }
 
 impl Unanswered {
     /// How much time a call of a step, or of a look, has in any case before it is given up: twice as much each time that it was given up, so
     /// that also a cloud that is that slow gets it done. Unless it is `in_vain`, as for a Service that goes.
     pub(super) fn patience(&self, step: &str, in_vain: bool) -> Duration {
-        let given_up = self.given_up.get(step).copied().filter(|_| !in_vain);
-        shortest(given_up.unwrap_or_default())
+        match in_vain {
+            true => GivenUp::default().patience(step),
+            false => self.given_up.patience(step),
+        }
     }
 
     /// A call of a step is silent, and is waited for.
@@ -70,11 +71,7 @@ impl Unanswered {
 
     /// A step or a look has ended: its calls are waited for no more. Says whether one of them was told.
     pub(super) fn made(&mut self, step: &str, gave_up: bool) -> bool {
-        if gave_up {
-            *self.given_up.entry(step.to_owned()).or_default() += 1;
-        } else {
-            self.given_up.remove(step);
-        }
+        self.given_up.made(step, gave_up);
         let is_of_step = |call: &Call| call.is_waited_for && call.step.as_deref() == Some(step);
         self.calls.retain(|call| !is_of_step(call));
         self.told
@@ -97,7 +94,7 @@ impl Unanswered {
 
     /// The Service has settled: what was given up is not tried any more.
     pub(super) fn settled(&mut self) {
-        self.given_up = BTreeMap::new();
+        self.given_up = GivenUp::default();
     }
 
     /// After which time to look for what comes late. `None`: nothing comes any more.
@@ -291,11 +288,14 @@ mod tests {
     #[test]
     fn a_step_has_more_time_each_time_that_it_was_given_up_in_a_row() {
         let mut unanswered = Unanswered::default();
-        for (gave_up, times) in [(false, 0), (true, 1), (true, 2), (false, 0)] {
+        for (gave_up, times) in [(false, 1), (true, 2), (true, 4), (false, 1)] {
             unanswered.made("a", gave_up);
             let patience = [("a", false), ("b", false), ("a", true)];
             let patience = patience.map(|(step, in_vain)| unanswered.patience(step, in_vain));
-            assert_eq!(patience, [times, 0, 0].map(shortest));
+            assert_eq!(
+                patience,
+                [times, 1, 1].map(|times| times * Duration::from_millis(5_500))
+            );
         }
     }
 

@@ -340,7 +340,11 @@ impl World {
                 "label" if of_node["metadata"]["labels"][TYPE_BETA] != "mine" => {
                     json!({ "metadata": { "labels": { TYPE_BETA: "mine" } } })
                 }
-                "annotations" | "finalizer" | "status" | "shutdown-taint" | "taint" | "label" => Value::Null,
+                "condition" if of_service["status"]["conditions"].is_array() => {
+                    json!({ "status": { "conditions": null } })
+                }
+                "annotations" | "finalizer" | "status" | "condition" | "shutdown-taint" | "taint"
+                | "label" => Value::Null,
                 other => return Err(format!("nobody fights about {other}")),
             };
             if !patch.is_null() {

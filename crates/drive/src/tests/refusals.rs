@@ -18,7 +18,6 @@ struct Shop {
     /// How many seconds the plans asked to wait.
     waited: Mutex<Vec<u64>>,
     book: RefusalBook<Make>,
-    follows: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -72,18 +71,6 @@ impl Reconciler for Shop {
         let steps = missing.map(|part| LoadBalancerStep::Cloud(Make(part)));
         let settled = || Answer::Settled(LoadBalancerStatus::empty());
         Plan::new(Answer::apply_or(steps.collect(), settled)).publishing(LoadBalancerStatus::empty())
-    }
-
-    fn follow(
-        &self,
-        (): &(),
-        seen: &Seen<Self::Observed, (), Make>,
-        _: &Refusal,
-    ) -> Option<Answer<LoadBalancerStep<Make>, LoadBalancerStatus>> {
-        let missing = self.follows.filter(|part| !seen.contains(part))?;
-        Some(Answer::Apply(bowline_plan::Wave::one(LoadBalancerStep::Cloud(
-            Make(missing),
-        ))))
     }
 
     fn book(&self, (asked, second): &(u64, i64)) -> Option<(&RefusalBook<Make>, Asker)> {
@@ -215,18 +202,6 @@ async fn a_failure_that_is_no_refusal_ends_the_reconcile_and_is_not_held_back() 
         assert_eq!(driven.unwrap_err(), "error during make(busy): busy");
         assert_eq!(asked, ["busy"]);
     }
-}
-
-#[tokio::test]
-async fn what_follows_although_the_rest_is_refused_is_made_before_the_refusal_is_told() {
-    let shop = Arc::new(Shop {
-        parts: vec!["bad"],
-        follows: Some("members"),
-        ..Shop::default()
-    });
-    let (driven, asked) = shop.reconcile(1, 100).await;
-    assert_eq!(asked, ["bad", "members"]);
-    assert!(matches!(driven, Ok(Driven::Refused(..))), "{driven:?}");
 }
 
 #[tokio::test]

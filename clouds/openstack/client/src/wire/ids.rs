@@ -1,55 +1,6 @@
 //! Ids, one type per kind of object, so that none is taken for another.
 
-use std::borrow::Borrow;
-use std::fmt;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
-macro_rules! id {
-    ($($(#[$doc:meta])* $name:ident)*) => {$(
-        $(#[$doc])*
-        ///
-        /// Opaque; the services make UUIDs. A clone shares the text.
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(Arc<str>);
-
-        impl $name {
-            /// The id as it stands on the wire.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        /// So that texts find it in maps.
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(text.into())
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self(text.into())
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    )*};
-}
-
-id!(
+bowline_cloud_http::ids!(
     /// The id of a server (Nova).
     ServerId
     /// The id of a flavor of servers (Nova): any text that an operator chose.

@@ -63,9 +63,6 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     match step {
         CloudStep::Part { change, .. } => {
             let own = &mut seen.memory.own;
-            if own.changes.contains(change) {
-                own.rewritten.push(change.clone());
-            }
             let changes = &mut own.changes;
             changes.retain(|earlier| earlier.object() != change.object());
             changes.push(change.clone());

@@ -143,8 +143,6 @@ pub(crate) struct Remembered {
     pub(crate) changes: Vec<PartChange>,
     /// The creations of what was deleted because something else was to have its place, as it was.
     pub(crate) made_way: Vec<PartChange>,
-    /// Those that were answered twice.
-    pub(crate) rewritten: Vec<PartChange>,
     /// The deletions of load balancers, and the writes that made parts or took them away, of which no look has shown what came of them.
     pub(crate) unconfirmed: Vec<CloudStep>,
     /// Pools whose members were written: what Octavia made of them, only a read tells.
@@ -171,17 +169,6 @@ pub(crate) struct RefusedCreation {
 }
 
 impl Remembered {
-    /// Whether Octavia answered a change that is to be made, and did not keep it. A list of members is written once more if others were
-    /// written after it: Octavia may take one and fail to make it, and the answer shows none.
-    pub(crate) fn is_reverted(&self, change: &PartChange) -> bool {
-        match change {
-            PartChange::SetMembers { .. } => {
-                self.changes.last() == Some(change) || self.rewritten.contains(change)
-            }
-            _ => self.changes.contains(change),
-        }
-    }
-
     /// Whether Octavia answered a change that takes something away, whatever it came to.
     fn has_taken(&self, change: &PartChange) -> bool {
         let is_it = |before: &PartChange| match (before, change) {

@@ -79,11 +79,27 @@ fn decide(intent: &Intent, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
         }
         Intent::Wanted(wanted) => wanted,
     };
-    let plan = wanted_plan(wanted, seen);
-    if matches!(plan.answer, Answer::Refused(_)) || !seen.memory.refusals.is_empty() {
-        followed(wanted, seen); // comes before a refusal is told
+    let mut plan = wanted_plan(wanted, seen);
+    // What comes before a refusal is told: members and the security group follow the Nodes.
+    if is_refused(&plan.answer, seen)
+        && let Some(first) = follow(wanted, seen).filter(|first| !is_refused(first, seen))
+    {
+        plan.answer = first;
     }
     plan
+}
+
+/// Whether nothing comes next but what is refused.
+fn is_refused(next: &Next, seen: &View<'_>) -> bool {
+    let refusals = &seen.memory.refusals;
+    let is_held = |step: &LoadBalancerStep<CloudStep>| match step {
+        LoadBalancerStep::Cloud(step) => refusals.first(|known| known.asks_the_same(step)).is_some(),
+        LoadBalancerStep::Kube(_) => false,
+    };
+    match next {
+        Answer::Apply(wave) => wave.steps().iter().all(is_held),
+        next => matches!(next, Answer::Refused(_)),
+    }
 }
 
 fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> {
@@ -146,16 +162,7 @@ fn wanted_plan(wanted: &Wanted, seen: &View<'_>) -> LoadBalancerPlan<CloudStep> 
     }
 }
 
-/// What comes although the rest is refused: members and the security group follow the Nodes.
-pub(crate) fn follow(intent: &Intent, seen: &Seen) -> Option<Next> {
-    let Intent::Wanted(wanted) = intent else {
-        return None;
-    };
-    let view = View::of(seen);
-    followed(wanted, &view).filter(|_| view.misses() == 0)
-}
-
-fn followed(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
+fn follow(wanted: &Wanted, seen: &View<'_>) -> Option<Next> {
     let Found::One { balancer, role, .. } = evidence::resolve(&wanted.identity, seen) else {
         return None;
     };
@@ -504,9 +511,6 @@ impl<'a> Existing<'a> {
         if is_late(self.seen.memory, &change) {
             return waiting::for_change(&change, self.seen);
         }
-        if own.is_reverted(&change) {
-            return Answer::Refused(parts::reverted(self.balancer, change));
-        }
         let tags = &self.wanted.tags;
         if let Some(record) = tags.to_record(
             &self.wanted.identity.added_tags,
@@ -515,7 +519,8 @@ impl<'a> Existing<'a> {
         ) {
             return annotate(keys::ADDED_TAGS.key, Some(&record));
         }
-        let is_repeated = own.changes.contains(&change);
+        // Octavia answers a list of members before it makes it. Of all else the answer shows what it keeps.
+        let is_repeated = matches!(change, PartChange::SetMembers { .. }) && own.changes.contains(&change);
         let step = change.of(self.balancer);
         if is_repeated {
             notes.push(IN_ERROR.note(format!(

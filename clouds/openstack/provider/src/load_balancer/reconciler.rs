@@ -33,7 +33,6 @@ use crate::load_balancer::observed::{Observed, Parts};
 use crate::load_balancer::orphans;
 use crate::load_balancer::past::Past;
 use crate::load_balancer::plan;
-use crate::load_balancer::plan::next::Next;
 use crate::load_balancer::reaper::Reaper;
 use crate::load_balancer::step::{CloudStep, GroupChange};
 use crate::messages::EVENTS;
@@ -201,10 +200,6 @@ impl Reconciler for Balancers {
 
     fn settled(&self, intent: &Intent) {
         self.past(intent, Past::settled);
-    }
-
-    fn follow(&self, intent: &Intent, seen: &Seen, _: &Refusal) -> Option<Next> {
-        plan::follow(intent, seen)
     }
 
     fn ailments(&self, intent: &Intent, observed: &Observed) -> Vec<Ailment> {

@@ -8,7 +8,7 @@ use bowline_openstack_client::{
     Listener, ListenerUpdate, LoadBalancer, MonitorId, NewListener, NewMonitor, NewPool, Pool, PoolUpdate,
     ProvisioningStatus,
 };
-use bowline_plan::{Note, Refusal, RefusedBy, Step as _, refusal};
+use bowline_plan::{Note, Refusal, RefusedBy};
 
 use super::{attributes, guards, pools};
 use crate::load_balancer::evidence::{self, Role};
@@ -49,15 +49,6 @@ pub(crate) struct PartsPlan<'a> {
     own: &'a Remembered,
     refusals: &'a Refusals,
     memory: &'a Memory,
-}
-
-/// Why a change that Octavia answered and did not keep is not made again.
-pub(super) fn reverted(balancer: &LoadBalancer, change: PartChange) -> Refusal {
-    let step = change.of(balancer);
-    refusal!(
-        "Octavia answered {}, and {} is not as Bowline wrote it", step.label(), step.object();
-        "set what the load balancer's provider can keep; it is tried again from time to time"
-    )
 }
 
 fn is_error(status: &ProvisioningStatus) -> bool {
@@ -150,11 +141,10 @@ impl<'a> PartsPlan<'a> {
         )))
     }
 
-    /// Why not all parts are as they shall be, though everything else is: Octavia refused a change, or did not keep it.
+    /// Why not all parts are as they shall be, though everything else is: a change was refused, or is undone each time.
     pub(crate) fn untaken(&self) -> Option<Refusal> {
-        let refused = self.refused().cloned();
-        let mut all = refused.chain(self.not_kept().map(|change| reverted(self.balancer, change)));
-        let first = all.next()?;
+        let mut all = self.refused();
+        let first = all.next()?.clone();
         let more = match all.count() {
             0 => return Some(first),
             1 => "another change".to_owned(),
@@ -215,7 +205,6 @@ impl<'a> PartsPlan<'a> {
     /// Whether a change is not made for now: nothing comes of it.
     fn is_held_back(&self, change: &PartChange) -> bool {
         is_late(self.memory, change)
-            || self.own.is_reverted(change)
             || self.refusals.of_change(change).is_some()
             || self.memory.is_stuck(&change.clone().of(self.balancer))
     }
@@ -223,12 +212,6 @@ impl<'a> PartsPlan<'a> {
     /// A change that Octavia answered, and that does not show yet.
     pub(crate) fn late(&self) -> Option<PartChange> {
         self.wished().find(|change| is_late(self.memory, change))
-    }
-
-    /// What Octavia answered and did not keep.
-    fn not_kept(&self) -> impl Iterator<Item = PartChange> {
-        let wished = self.wished_once().into_iter();
-        wished.filter(|change| self.own.is_reverted(change) && !is_late(self.memory, change))
     }
 
     /// Why Octavia does not take what has a place now.
