@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::balancers::settled;
 use super::{Bench, quiet};
@@ -32,7 +32,7 @@ pub(super) async fn measure_heartbeats(
     let id = manager.id()?;
     let before = process::processor_time(id)?;
     // A machine that does not keep up makes the rounds longer. Their number is what counts.
-    let mut rounds = interval(PERIOD);
+    let mut rounds = interval_at(Instant::now(), PERIOD);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for _ in 0..ROUNDS {
         rounds.tick().await;
