@@ -1,12 +1,13 @@
 //! Nodes as large as real ones, and a watch that tells when their taints are gone.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
-use http::Request;
+use http::{Request, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uniniti
 /// Images that a kubelet reports at most (`--node-status-max-images`).
 const IMAGES: u32 = 50;
 
-/// Creations under way at once.
+/// Writes under way at once.
 const AT_ONCE: usize = 16;
 
 /// The name of a Node, and of its server in the simulated cloud.
@@ -29,21 +30,45 @@ pub(crate) fn name(number: u32) -> String {
 }
 
 /// Creates Nodes that wait to be initialised.
-pub(crate) async fn create(client: &kube::Client, numbers: std::ops::RangeInclusive<u32>) -> Result<()> {
+pub(crate) async fn create(client: &kube::Client, numbers: RangeInclusive<u32>) -> Result<()> {
+    send_each(client, numbers, |number| {
+        Request::post("/api/v1/nodes")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(node(number).to_string().into_bytes())
+    })
+    .await
+    .context("cannot create the nodes")
+}
+
+/// Writes the time into the status of each Node, as its kubelet does.
+pub(crate) async fn heartbeat(client: &kube::Client, numbers: RangeInclusive<u32>) -> Result<()> {
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let status = json!({"status": {"conditions": [{"type": "Ready", "lastHeartbeatTime": now}]}}).to_string();
+    send_each(client, numbers, |number| {
+        Request::patch(format!("/api/v1/nodes/{}/status", name(number)))
+            .header(header::CONTENT_TYPE, "application/strategic-merge-patch+json")
+            .body(status.clone().into_bytes())
+    })
+    .await
+    .context("cannot write the heartbeats")
+}
+
+async fn send_each(
+    client: &kube::Client,
+    numbers: RangeInclusive<u32>,
+    request: impl Fn(u32) -> http::Result<Request<Vec<u8>>>,
+) -> Result<()> {
     futures::stream::iter(numbers)
         .map(|number| {
-            let request = Request::post("/api/v1/nodes")
-                .header(http::header::CONTENT_TYPE, "application/json")
-                .body(node(number).to_string().into_bytes());
+            let request = request(number);
             async move {
-                let _made: Value = client.request(request?).await?;
+                let _written: Value = client.request(request?).await?;
                 anyhow::Ok(())
             }
         })
         .buffer_unordered(AT_ONCE)
         .try_collect::<()>()
         .await
-        .context("cannot create the nodes")
 }
 
 /// A Node with what a kubelet and its neighbours write. The server adds managed fields for all of it.
@@ -135,7 +160,7 @@ pub(crate) struct TaintWatch {
 
 impl TaintWatch {
     /// Begins to watch. Must be called when these Nodes are still tainted, or not there yet.
-    pub(crate) async fn open(client: &kube::Client, numbers: std::ops::RangeInclusive<u32>) -> Result<Self> {
+    pub(crate) async fn open(client: &kube::Client, numbers: RangeInclusive<u32>) -> Result<Self> {
         Ok(Self {
             client: client.clone(),
             body: watch(client).await?,

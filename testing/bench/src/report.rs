@@ -54,6 +54,9 @@ pub(crate) enum Figure {
     Start,
     FailoverRelease,
     FailoverKill,
+    HeartbeatsProcessor,
+    HeartbeatsResident,
+    ClusterServicesResident,
     Binary,
     OpenstackNodesTime,
     OpenstackNodesCalls,
@@ -65,7 +68,7 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 29] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::NodesTime,
         Self::NodesCalls,
         Self::NodesProcessor,
@@ -87,6 +90,9 @@ impl Figure {
         Self::Start,
         Self::FailoverRelease,
         Self::FailoverKill,
+        Self::HeartbeatsProcessor,
+        Self::HeartbeatsResident,
+        Self::ClusterServicesResident,
         Self::Binary,
         Self::OpenstackNodesTime,
         Self::OpenstackNodesCalls,
@@ -162,6 +168,17 @@ impl Figure {
                 "warm failover after kill -9, a lease of 15 s: the same",
                 Seconds,
                 Open,
+            ),
+            Self::HeartbeatsProcessor => (
+                "heartbeats, 5,000 nodes, a status write each 10 s: processor time per minute",
+                Seconds,
+                Open,
+            ),
+            Self::HeartbeatsResident => ("resident memory after that", Mebibytes, Open),
+            Self::ClusterServicesResident => (
+                "idle, 20,000 ClusterIP services: resident memory",
+                Mebibytes,
+                AtMost(128.0),
             ),
             Self::Binary => ("binary as in the image", Megabytes, AtMost(12.0)),
             Self::OpenstackNodesTime => (

@@ -13,6 +13,7 @@ use crate::simulator::{Kind, Program, Simulator};
 use crate::wait;
 
 mod balancers;
+mod crowd;
 mod failover;
 mod idle;
 mod many;
@@ -43,7 +44,7 @@ pub(crate) struct Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 12] = [
+pub(crate) const ROWS: [Row; 14] = [
     Row {
         name: "nodes",
         cloud: Kind::Cloudscale,
@@ -102,6 +103,18 @@ pub(crate) const ROWS: [Row; 12] = [
             })
         },
         measure: |bench, subject, measured| Box::pin(failover::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "heartbeats",
+        cloud: Kind::Cloudscale,
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(crowd::measure_heartbeats(bench, subject, measured)),
+    },
+    Row {
+        name: "cluster-services",
+        cloud: Kind::Cloudscale,
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(crowd::measure_services(bench, subject, measured)),
     },
     Row {
         name: "binary",

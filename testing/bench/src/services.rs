@@ -26,13 +26,18 @@ pub(crate) fn path(name: &str) -> String {
 
 /// Creates Services with this many ports each.
 pub(crate) async fn create(client: &kube::Client, services: u32, ports: u32) -> Result<()> {
+    create_of("LoadBalancer", client, services, ports).await
+}
+
+/// The same of another type.
+pub(crate) async fn create_of(kind: &str, client: &kube::Client, services: u32, ports: u32) -> Result<()> {
     for_each(services, async |number| {
         let ports: Vec<Value> = (0..ports)
             .map(|port| json!({"name": format!("p{port}"), "port": 80 + port}))
             .collect();
         let service = json!({
             "metadata": {"name": name(number)},
-            "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": ports},
+            "spec": {"type": kind, "selector": {"app": "web"}, "ports": ports},
         });
         let request = Request::post(format!("/api/v1/namespaces/{NAMESPACE}/services"))
             .header(http::header::CONTENT_TYPE, "application/json")

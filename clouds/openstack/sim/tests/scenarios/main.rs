@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Caller, password};
 
+mod described;
 #[expect(dead_code, reason = "some of it is for the tests in Rust only")]
 #[path = "../it/support.rs"]
 mod support;
@@ -68,7 +69,12 @@ impl ScenarioCloud for Lab {
             return Ok(None);
         };
         self.headers.clear();
-        Ok(Some(calls::send(self.caller.sim.service(), request).await))
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let answer = calls::send(self.caller.sim.service(), request).await;
+        match described::difference(method.as_str(), &path, &answer.body) {
+            Some(difference) => Err(difference),
+            None => Ok(Some(answer)),
+        }
     }
 
     /// Octavia's words; those of Neutron behind their type; those of Keystone and Nova.
