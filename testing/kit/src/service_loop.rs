@@ -17,6 +17,8 @@ use crate::{MAX_WAITS, Outcome, Run, Services};
 pub enum Interruption {
     /// Nothing.
     Never,
+    /// Not at all, and steps of the run that share no lane are made side by side.
+    SideBySide,
     /// It is stopped for good before step n + 1; it still waits for what comes before that step.
     BeforeStep(usize),
     /// It is stopped for good after step n: what it would wait for then it never sees.
@@ -220,9 +222,10 @@ impl Hooks<ServiceFacts, String> for Reconciling<'_> {
         self.key.to_owned()
     }
 
-    /// A test counts steps, so those of one run are made one after the other.
+    /// Most tests count steps, so those of one run are made one after the other.
     fn lanes(&self, step: &DynStep) -> Vec<Lane> {
-        let own = Lane::new(format!("run/{}", self.key));
-        step.view().lanes.iter().cloned().chain([own]).collect()
+        let is_alone = !matches!(self.interruption, Interruption::SideBySide);
+        let own = is_alone.then(|| Lane::new(format!("run/{}", self.key)));
+        step.view().lanes.iter().cloned().chain(own).collect()
     }
 }

@@ -82,6 +82,8 @@ pub(crate) struct NotPersisted {
     pub(crate) step: CloudStep,
     /// What was shown after it.
     pub(crate) shown: String,
+    /// When that was seen.
+    pub(crate) since: tokio::time::Instant,
 }
 
 /// An object of the project.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bowline_kit::Interruption;
+use bowline_openstack_sim::kit::faults::Fault;
 use futures::future::join_all;
 
 use crate::world::{Run, World, builder, in_one_page, in_short, service};
@@ -155,6 +157,66 @@ async fn a_node_more_costs_as_much_where_octavia_is_slow() {
                 world.assert_settled(name).await;
             }
         }
+    }
+}
+
+/// A world whose Services have security groups, `s0`, `s1` ...
+fn grouped(services: usize, nodes: usize) -> (World, Vec<String>) {
+    let mut world = World::with_nodes(nodes);
+    in_one_page(&world.sim);
+    world.configure(|options| options.manages_security_groups = true);
+    let names: Vec<String> = (0..services).map(|index| format!("s{index}")).collect();
+    for (name, port) in names.iter().zip(31_000..) {
+        world.put(service(name, &[("TCP", 80, port)]));
+    }
+    (world, names)
+}
+
+/// Reconciles Services together; how often ports were written, with what was refused.
+async fn port_writes(world: &World, names: &[String]) -> usize {
+    let runs = names
+        .iter()
+        .map(|name| world.run_with(name, Interruption::SideBySide));
+    let (runs, calls) = world.calls_of(join_all(runs)).await;
+    for run in runs {
+        run.settled();
+    }
+    counted(&calls)["neutron.ports.update"]
+}
+
+/// Each Service has a security group of its own on each Node's port, and Neutron takes the groups of a port as a whole.
+#[tokio::test(start_paused = true)]
+async fn twenty_services_write_the_groups_of_a_port_together() {
+    for delay in [20, 200, 1_000].map(Duration::from_millis) {
+        let (mut world, names) = grouped(20, 15);
+        world.sim.faults().add(Fault::any().always().delay(delay));
+        let writes = port_writes(&world, &names).await;
+        assert!(
+            (15..=100).contains(&writes),
+            "{writes} writes of 15 ports for 300 groups"
+        );
+        (1..=10).for_each(|index| world.remove_node(&format!("node-{index}")));
+        let writes = port_writes(&world, &names).await;
+        assert!(
+            (10..=70).contains(&writes),
+            "{writes} writes of 10 ports for 200 groups"
+        );
+        world.sim.faults().clear();
+        for name in &names {
+            world.assert_settled(name).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_is_refused_costs_the_others_nothing() {
+    let (world, names) = grouped(4, 1);
+    // The first write is of one group, and the second one of the three others: then of one, and of the last two.
+    let together = Fault::operation("neutron.ports.update").nth(2).status(400);
+    world.sim.faults().add(together);
+    assert_eq!(port_writes(&world, &names).await, 1 + 1 + 1 + 1);
+    for name in &names {
+        world.assert_settled(name).await;
     }
 }
 

@@ -1,17 +1,22 @@
 //! Writes that the API answered and did not keep.
 //!
-//! Without this, a value that the API rounds, cuts or ignores would be written for ever. One write that is not kept is
-//! told to a person, who knows what was meant; everything else goes on.
+//! Without this, a value that the API rounds, cuts or ignores would be written again and again. One write that is not kept is
+//! told to a person, who knows what was meant; everything else goes on. It is made again after a while: somebody else may have undone it,
+//! once.
 
 use std::time::Duration;
 
 use bowline_plan::{Refusal, Step as _};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::load_balancer::annotations as keys;
 use crate::load_balancer::observe::{NotPersisted, Observed, Remembered, Seen};
 use crate::load_balancer::plan::attributes;
 use crate::load_balancer::step::{CloudStep, PartChange};
+
+/// How long a change is held back that was not kept: over when the Service is tried again after the longest pause, five minutes.
+const HELD_BACK: Duration = Duration::from_secs(4 * 60);
 
 /// How many reads after the last write have to show that a change was not kept: the one at the end of a reconcile, and one more.
 const READS: u32 = 2;
@@ -83,9 +88,12 @@ pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
     }
     annotations.dedup();
     let remedy = if annotations.is_empty() {
-        "look at the load balancer in the control panel, and contact support".to_owned()
+        "somebody else may write it too: see who changes the load balancer; else contact support".to_owned()
     } else {
-        format!("set {} to a value that the API keeps", annotations.join(" and "))
+        format!(
+            "see whether somebody else writes it too, or set {} to a value that the API keeps",
+            annotations.join(" and ")
+        )
     };
     (!reasons.is_empty()).then(|| Refusal::new(reasons.join("; ")).with_remedy(remedy))
 }
@@ -181,9 +189,9 @@ pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observe
         observed.floating_failure().is_some() && matches!(earlier.step, CloudStep::AssignFloatingIp { .. })
     };
     not_persisted.retain(|earlier| {
-        !is_here(&earlier)
-            || is_unread(earlier)
-            || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
+        let is_as_before = || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown);
+        let is_held = earlier.since.elapsed() < HELD_BACK;
+        is_held && (!is_here(&earlier) || is_unread(earlier) || is_as_before())
     });
     for step in &own.changed {
         let is_known = not_persisted
@@ -193,6 +201,7 @@ pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observe
             not_persisted.push(NotPersisted {
                 step: step.clone(),
                 shown,
+                since: Instant::now(),
             });
         }
     }
