@@ -149,7 +149,9 @@ impl Trouble {
         let late = message.rsplit_once(LATE).and_then(|(before, late)| {
             let (until, steps) = late.split_once(": ")?;
             let until = until.parse().ok()?;
-            let steps = steps.split(BETWEEN_STEPS).map(str::to_owned).collect();
+            // No more than are written: others may write it too.
+            let steps = steps.split(BETWEEN_STEPS).take(NAMED + 1);
+            let steps = steps.map(str::to_owned).collect();
             Some((before, Late { until, steps }))
         });
         match late {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Texts with a value each, in the order of the texts, without room for more.
 ///
 /// The smallest ordered map has room for eleven entries, and most of what a cluster has by the thousand has one or two: of 1,000
-/// Services the room alone was more than a megabyte. To find an entry is to look at each, so it is for maps that are small.
+/// Services the room alone was more than a megabyte. Each that is added moves those after it, so it is for maps that are small. One
+/// that somebody made large is read and searched like another map.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pairs<V>(Vec<(Box<str>, V)>);
 
@@ -38,15 +39,19 @@ impl<V> Pairs<V> {
     /// The value of a text.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&V> {
-        self.iter()
-            .find(|(there, _)| *there == key)
-            .map(|(_, value)| value)
+        let at = self.place(key).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Where a text is, or would be.
+    fn place(&self, key: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(there, _)| (**there).cmp(key))
     }
 
     /// The value of a text, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
-        let found = self.0.iter_mut().find(|(there, _)| **there == *key);
-        found.map(|(_, value)| value)
+        let at = self.place(key).ok()?;
+        Some(&mut self.0[at].1)
     }
 
     /// Whether there is a value of this text.
@@ -58,18 +63,19 @@ impl<V> Pairs<V> {
     /// Sets the value of a text; gives the one before.
     pub fn insert(&mut self, key: impl Into<Box<str>>, value: V) -> Option<V> {
         let key = key.into();
-        if let Some(there) = self.get_mut(&key) {
-            return Some(std::mem::replace(there, value));
+        match self.place(&key) {
+            Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
+            Err(at) => {
+                self.0.reserve_exact(1);
+                self.0.insert(at, (key, value));
+                None
+            }
         }
-        let at = self.0.partition_point(|(there, _)| *there < key);
-        self.0.reserve_exact(1);
-        self.0.insert(at, (key, value));
-        None
     }
 
     /// Removes an entry; gives its value.
     pub fn remove(&mut self, key: &str) -> Option<V> {
-        let at = self.0.iter().position(|(there, _)| **there == *key)?;
+        let at = self.place(key).ok()?;
         let (_, value) = self.0.remove(at);
         self.0.shrink_to_fit();
         Some(value)
@@ -78,6 +84,19 @@ impl<V> Pairs<V> {
     /// Keeps the entries for which this holds.
     pub fn retain(&mut self, is_kept: impl Fn(&V) -> bool) {
         self.0.retain(|(_, value)| is_kept(value));
+        self.0.shrink_to_fit();
+    }
+
+    /// Entries were added at the end: of those of one text the last one counts.
+    fn settle(&mut self) {
+        self.0.sort_by(|(one, _), (other, _)| one.cmp(other));
+        self.0.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                std::mem::swap(later, kept);
+            }
+            is_same
+        });
         self.0.shrink_to_fit();
     }
 
@@ -116,9 +135,9 @@ impl<K: Into<Box<str>>, V, const N: usize> From<[(K, V); N]> for Pairs<V> {
 
 impl<K: Into<Box<str>>, V> Extend<(K, V)> for Pairs<V> {
     fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, entries: T) {
-        for (key, value) in entries {
-            self.insert(key, value);
-        }
+        self.0
+            .extend(entries.into_iter().map(|(key, value)| (key.into(), value)));
+        self.settle();
     }
 }
 
@@ -164,9 +183,10 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<V>, A::Error> {
                 let mut pairs = Pairs::default();
-                while let Some((key, value)) = map.next_entry::<Box<str>, V>()? {
-                    pairs.insert(key, value);
+                while let Some(entry) = map.next_entry()? {
+                    pairs.0.push(entry);
                 }
+                pairs.settle();
                 Ok(pairs)
             }
         }
@@ -176,7 +196,21 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    /// As many as the API server takes of annotations with three letters: with a search through all for each, this takes minutes.
+    #[test]
+    fn one_that_somebody_made_large_is_read_and_searched_like_another_map() {
+        let entries = (0..90_000_u32).map(|it| (format!("{:05}", it * 7 % 80_000), it));
+        let entries: Vec<(String, u32)> = entries.collect();
+        let text: Vec<String> = entries.iter().map(|(key, it)| format!("{key:?}:{it}")).collect();
+        let pairs: Pairs<u32> = serde_json::from_str(&format!("{{{}}}", text.join(","))).unwrap();
+        let map: BTreeMap<&str, &u32> = entries.iter().map(|(key, it)| (&**key, it)).collect();
+        assert!(pairs.iter().eq(map.iter().map(|(key, it)| (*key, *it))));
+        assert!(map.iter().all(|(key, it)| pairs.get(key) == Some(*it)));
+    }
 
     #[test]
     fn they_are_a_map_in_order_that_has_no_room() {

@@ -140,15 +140,15 @@ impl ServiceController {
             .as_ref()
             .and_then(|((_, trouble), _)| trouble.late().cloned());
         let trouble = shown.map(|((reason, trouble), _)| (reason.name(), trouble.to_string()));
-        self.forget_unused(key);
         if self.tracked(key, |tracked| tracked.fights.contested().is_some()) {
             self.queue.add_after(Key::Condition(key.clone()), ROW); // nothing else tells that it has ended
         }
+        self.forget_unused(key);
         if let Some(due) = early {
             self.queue.add_after(queued.clone(), due); // it was queued for an earlier trouble
         }
         let Some(service) = service else {
-            return;
+            return self.queue.forget(queued);
         };
         let shown = facts::trouble(&service).map(|shown| (shown.reason.as_str(), shown.message.as_str()));
         if early.is_some() && shown.is_some() && !is_told {

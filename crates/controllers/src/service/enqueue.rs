@@ -98,6 +98,7 @@ impl ServiceController {
                     tracked.fights = Fights::default(); // another one of the name has nothing of this one
                     tracked.is_foreign = false;
                     tracked.used = Vec::new();
+                    tracked.told_at = None;
                     has_balancer
                 });
                 if leaves_balancer {

@@ -127,6 +127,9 @@ impl Fights {
             match self.entries.get_mut(key) {
                 Some(ours) if is_in_row && ours.is_fought_by(key, theirs) => is_fight = true,
                 Some(ours) => {
+                    // Another address than the last time is what somebody wants now, whatever was fought over before.
+                    asked.sync |=
+                        key == ADDRESS && theirs.is_some() && ours.against.as_deref() != Some(theirs);
                     is_taken = true;
                     (ours.value, ours.against) = (None, Some(Box::new(theirs.clone())));
                 }
@@ -462,6 +465,9 @@ mod tests {
         assert_eq!(told, 1);
         let told = fights.untold.get(&Part::Annotations).unwrap();
         assert!(told.iter().eq([ADDRESS]), "the annotation was not changed");
+        let again = fights.entries_changed(&changed(Some("192.0.2.9")));
+        let another = fights.entries_changed(&changed(Some("192.0.2.10")));
+        assert_eq!((again.sync, another.sync), (false, true));
         fights.wrote(&write("192.0.2.1"));
         let service = |spec| -> Service { serde_json::from_value(json!({ "spec": spec })).unwrap() };
         assert_eq!(fights.lacking(&service(json!({}))), Some(write("192.0.2.1")));

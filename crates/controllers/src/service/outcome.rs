@@ -134,6 +134,7 @@ impl ServiceController {
     /// Decides when a key comes back, and says what has to be said.
     pub(super) fn conclude(&self, key: &ServiceKey, outcome: Outcome) {
         let queued = Key::Service(key.clone());
+        let is_over = matches!(outcome, Outcome::Removed | Outcome::Nothing);
         match outcome {
             Outcome::Settled(settled) => self.conclude_settled(key, settled),
             Outcome::Removed | Outcome::Nothing => {
@@ -142,7 +143,6 @@ impl ServiceController {
                 }
                 self.queue.forget(&queued);
                 self.tracked(key, Tracked::released);
-                self.forget_unused(key);
             }
             Outcome::Parked(parked, after) => {
                 self.tracked(key, |tracked| {
@@ -156,6 +156,9 @@ impl ServiceController {
             Outcome::Failed(failure, progress) => self.conclude_failure(key, &failure, progress),
         }
         self.condition_is_due(key);
+        if is_over {
+            self.forget_unused(key);
+        }
     }
 
     fn conclude_settled(&self, key: &ServiceKey, settled: Settled) {
