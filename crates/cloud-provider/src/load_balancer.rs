@@ -279,6 +279,10 @@ impl<L: Told, T: Send + 'static> Told for (L, T) {
         self.0.refused()
     }
 
+    fn made(&self) -> Option<u128> {
+        self.0.made()
+    }
+
     fn ends_refusal(&self) -> bool {
         self.0.ends_refusal()
     }

@@ -135,6 +135,12 @@ impl<T, S> Memory<T, S> {
         self.look_within(self.inherited)
     }
 
+    /// Whether it is, or was at the beginning of the reconcile.
+    #[must_use]
+    pub fn inherits(&self) -> bool {
+        !self.inherited.is_zero()
+    }
+
     /// How long to wait before the next look for something that was held back for so long when the reconcile began; `None`: no longer.
     fn look_within(&self, held_back: Duration) -> Option<Duration> {
         let (shortest, longest) = LOOKS;

@@ -2,7 +2,8 @@
 
 use bowline_cloud_provider::{Told, WriteOutcome};
 use bowline_openstack_client::{
-    FloatingIp, Listener, LoadBalancer, Member, Monitor, Pool, Port, SecurityGroup, SecurityGroupRule,
+    FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, Port, SecurityGroup,
+    SecurityGroupRule,
 };
 use bowline_plan::Refusal;
 
@@ -43,6 +44,16 @@ impl Told for Learned {
         false
     }
 
+    fn made(&self) -> Option<u128> {
+        match self {
+            Self::Done(Some(shown)) => match &**shown {
+                Shown::Balancer(made) => number(&made.id),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn outcome(&self) -> WriteOutcome {
         match self {
             Self::Done(_) => WriteOutcome::Taken,
@@ -54,6 +65,11 @@ impl Told for Learned {
             Self::Unheard(_) => WriteOutcome::Unknown,
         }
     }
+}
+
+/// The ID of a load balancer as a number; Octavia's are UUIDs.
+pub(crate) fn number(id: &LoadBalancerId) -> Option<u128> {
+    u128::from_str_radix(&id.as_str().replace('-', ""), 16).ok()
 }
 
 /// Defines what an answer shows.

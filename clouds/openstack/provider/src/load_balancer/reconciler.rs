@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::orphans::{Found, OrphanFacts};
 use bowline_cloud_provider::{
-    AnnotationSpec, Asker, BackgroundWork, CloudError, Kept, LoadBalancer, LoadBalancerPlan, Node,
+    AnnotationSpec, Asker, BackgroundWork, CloudError, Creation, Kept, LoadBalancer, LoadBalancerPlan, Node,
     ReconcileKind, Reconciler, RefusalBook, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_openstack_client::{
@@ -24,7 +24,7 @@ use crate::load_balancer::features::is_of_ovn;
 use crate::load_balancer::intent::read::read;
 use crate::load_balancer::intent::{Identity, Intent};
 use crate::load_balancer::learn;
-use crate::load_balancer::learned::Learned;
+use crate::load_balancer::learned::{Learned, number};
 use crate::load_balancer::members::{NodeFilter, server};
 use crate::load_balancer::memory::{Memory, Remembered, Seen};
 use crate::load_balancer::names;
@@ -277,6 +277,14 @@ impl Reconciler for Balancers {
 
     fn book(&self, facts: &ServiceFacts) -> Option<(&RefusalBook<CloudStep>, Asker)> {
         Some((&self.refusals, Asker::of(facts, annotation_table())))
+    }
+
+    fn creation(&self, step: &CloudStep) -> Option<Creation> {
+        step.creation()
+    }
+
+    fn shows(&self, observed: &Observed, made: u128) -> bool {
+        observed.balancers.iter().any(|it| number(&it.id) == Some(made))
     }
 
     fn is_same_request(&self, a: &CloudStep, b: &CloudStep) -> bool {

@@ -1,5 +1,6 @@
 //! The writes to the cloud, as data.
 
+use bowline_cloud_provider::Creation;
 use bowline_openstack_client::{
     Listener, ListenerId, ListenerProtocol, ListenerUpdate, LoadBalancer, LoadBalancerId, LoadBalancerUpdate,
     Member, MemberId, MemberUpdate, Monitor, MonitorId, MonitorUpdate, NewListener, NewLoadBalancer,
@@ -197,6 +198,14 @@ impl CloudStep {
                 id == other && a.place() == b.place()
             }
             _ => self == other,
+        }
+    }
+
+    /// The load balancer that the step creates, which all else belongs to. All other creations are found by what they are for.
+    pub(crate) fn creation(&self) -> Option<Creation> {
+        match self {
+            Self::CreateBalancer { new } => Some(Creation::of(&new.name).of_root(true)),
+            _ => None,
         }
     }
 

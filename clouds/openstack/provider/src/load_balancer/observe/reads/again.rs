@@ -19,11 +19,12 @@ impl Reads {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         let identity = intent.identity();
-        let may_be_ours = observed
-            .balancers
-            .iter()
-            .any(|balancer| is_pending(balancer) && evidence::is_candidate(identity, balancer));
-        if may_be_ours || memory.own.is_unseen || memory.own.is_busy {
+        let own = || {
+            let all = observed.balancers.iter();
+            all.filter(|balancer| evidence::is_candidate(identity, balancer))
+        };
+        let is_sought = memory.inherits() && !memory.waited().is_zero() && own().next().is_none();
+        if own().any(is_pending) || is_sought || memory.own.is_unseen || memory.own.is_busy {
             // Who waited can wait for others; one look straight after a write spares the pause where Octavia is quick.
             let list = if memory.waited().is_zero() {
                 &self.balancers
