@@ -21,6 +21,12 @@ const OF_ROLE: &str = "the role of their account allows";
 /// What to do about it.
 pub const ROLE: &str = "whoever runs the manager has the role of its account changed, so that it allows this";
 
+/// What a client says of a service that refuses the token that a login has just given.
+const OF_NEW_TOKEN: &str = "The login succeeded";
+
+/// What to do about it.
+pub const NEW_TOKEN: &str = "the credentials are right, and this service alone refuses the tokens of new logins: whoever runs the cloud looks at the service's own settings (on OpenStack those of keystonemiddleware, and the region) and at its clock";
+
 /// The API shows a certificate that is not trusted.
 pub const UNTRUSTED: &str = "the certificate of the cloud's API is not trusted here: give the manager the authority that signed it (ca-file in cloud.conf on OpenStack, else a file that SSL_CERT_FILE names), or correct the certificate";
 
@@ -65,6 +71,7 @@ pub fn about(kind: ErrorKind, text: &str) -> Option<&'static str> {
     match kind {
         ErrorKind::Exhausted if speaks_of_no_address(text) => Some(FULL),
         ErrorKind::Exhausted => Some(LIMIT),
+        ErrorKind::Unauthenticated if text.contains(OF_NEW_TOKEN) => Some(NEW_TOKEN),
         ErrorKind::Unauthenticated => Some(UNAUTHENTICATED),
         ErrorKind::Denied if text.contains(OF_ROLE) => Some(ROLE),
         ErrorKind::Denied => Some(DENIED),
@@ -107,6 +114,11 @@ mod tests {
                 ErrorKind::Unauthenticated,
                 "401 Unauthorized",
                 Some(UNAUTHENTICATED),
+            ),
+            (
+                ErrorKind::Unauthenticated,
+                "401 Unauthorized. The login succeeded, and the service refuses the new token as well",
+                Some(NEW_TOKEN),
             ),
             (ErrorKind::Denied, "403 Forbidden", Some(DENIED)),
             (

@@ -20,7 +20,7 @@ pub struct ApiError {
     pub message: Option<Box<str>>,
     /// The word by which Neutron and Nova tell their errors apart, e.g. `IpAddressGenerationFailure`, `itemNotFound`.
     pub word: Option<Box<str>>,
-    /// What to do about a refused login, as a sentence.
+    /// What to do about a refused login, or what is known of a refused token, as a sentence.
     pub(crate) remedy: Option<Box<str>>,
     /// What failed below.
     pub(crate) cause: Cause,
@@ -156,7 +156,7 @@ impl ApiError {
     }
 
     /// Whether it was the login that failed, so that the call itself was never made.
-    fn is_of_login(&self) -> bool {
+    pub fn is_of_login(&self) -> bool {
         matches!(&self.cause, Cause::Http(http) if http.call.operation == crate::operation::LOGIN)
     }
 }

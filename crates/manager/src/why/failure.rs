@@ -108,10 +108,15 @@ impl<'a> Failure<'a> {
     pub(super) fn says(&self, now: Timestamp) -> String {
         let text = &self.text;
         match self.last {
-            Some((last, 1)) => format!("the last try failed {} ago: {text}", span(now, last)),
+            // The same failure is recorded every ten minutes, and tried more often.
             Some((last, count)) => {
+                let times = if count == 1 {
+                    String::new()
+                } else {
+                    format!(", counted {count} times")
+                };
                 format!(
-                    "the last try failed {} ago, {count} times so far: {text}",
+                    "the last try failed (event of {} ago{times}): {text}",
                     span(now, last)
                 )
             }

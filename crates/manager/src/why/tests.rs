@@ -116,7 +116,7 @@ fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
                  2 of 2 Nodes may be members
       should be  1 step, impact none
                    create pool tcp/http
-      why not    the last try failed 40 s ago, 7 times so far: error during create-pool(tcp/http): quota reached
+      why not    the last try failed (event of 40 s ago, counted 7 times): error during create-pool(tcp/http): quota reached
                  since: for 12 min
                  do: whoever owns the project of the cloud has the limit raised, or deletes what nobody needs
       next       the manager tries again by itself, and at once when the Service changes
@@ -132,7 +132,10 @@ fn a_refusal_by_the_cloud_is_told_with_its_age_although_the_plan_has_steps() {
         "the manager tries again within 40 minutes, and at once when the Service changes"
     );
     let said = last_try(&service, &known(&nodes, &events)).unwrap();
-    assert_eq!(said, format!("failed 40 s ago, 7 times so far: {QUOTA}"));
+    assert_eq!(
+        said,
+        format!("failed (event of 40 s ago, counted 7 times): {QUOTA}")
+    );
 }
 
 /// The plan of another process has the step that the manager was refused.

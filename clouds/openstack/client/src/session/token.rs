@@ -215,9 +215,18 @@ impl Tokens {
         tracing::debug!("Token refused, logging in again");
         self.store.forget(&ticket);
         let ticket = self.ticket().await?;
-        Ok(http.send(with(&request, &ticket)).await?)
+        http.send(with(&request, &ticket)).await.map_err(|error| {
+            let mut error = ApiError::from(error);
+            if error.class == Class::Unauthenticated {
+                error.remedy = Some(NEW_TOKEN_REFUSED.into());
+            }
+            error
+        })
     }
 }
+
+/// What a service that refuses a new token as well does not say: the credentials are not the cause.
+const NEW_TOKEN_REFUSED: &str = "The login succeeded, and the service refuses the new token as well";
 
 fn with(request: &Request, ticket: &Ticket) -> Request {
     request.clone().secret_header(AUTH_TOKEN, "", &ticket.token)

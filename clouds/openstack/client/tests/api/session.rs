@@ -83,6 +83,12 @@ async fn a_second_refusal_is_an_error() {
     let (client, api) = client([refused(), token("T2"), refused()]);
     let error = client.servers().await.unwrap_err();
     assert_eq!(error.class, Class::Unauthenticated);
+    assert!(
+        error
+            .to_string()
+            .ends_with("The login succeeded, and the service refuses the new token as well"),
+        "{error}"
+    );
     assert_eq!(api.take_seen().len(), 4);
 }
 

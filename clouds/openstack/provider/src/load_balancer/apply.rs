@@ -20,7 +20,8 @@ mod quota;
 use port_groups::{PortGroups, Way};
 
 /// What a person can do about a pool that Octavia does not delete.
-const POLICY_REMEDY: &str = "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`); Bowline tries again from time to time";
+const POLICY_REMEDY: &str =
+    "somebody made that policy: delete it, or have it lead elsewhere (`openstack loadbalancer l7policy`)";
 
 /// What a person can do where the driver asks for another port with the address of the given one (`create_vip_port` of
 /// ovn-octavia-provider before July 2026).

@@ -88,7 +88,7 @@ pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
     }
     annotations.dedup();
     let remedy = if annotations.is_empty() {
-        "somebody else may write it too: see who changes the load balancer; else contact support".to_owned()
+        "see whether somebody else writes this load balancer; if nobody does, look at it in the control panel, and contact support".to_owned()
     } else {
         format!(
             "see whether somebody else writes it too, or set {} to a value that the API keeps",

@@ -24,34 +24,34 @@ pub(crate) fn refusal(observed: &Seen, step: &CloudStep, error: &CloudError) -> 
         ),
         (CloudStep::CreateRule(new), ErrorKind::Conflict) => refusal.with_remedy(format!(
             "another load balancer rule or a port forwarding rule has port {} of {}: whoever owns the project removes that rule, or whoever owns \
-             the Service takes another port; the same is tried again from time to time",
+             the Service takes another port",
             new.public_port, new.address.ip
         )),
         (_, ErrorKind::Transient) => {
-            refusal.with_remedy("it is tried again; if it stays, CloudStack's management server has the cause in its log")
+            refusal.with_remedy("if it stays, CloudStack's management server has the cause in its log")
         }
         (CloudStep::Release { .. }, _) => refusal.with_remedy(
-            "the address is kept: let the API keys release it, or release it by hand; it is tried again from time to time",
+            "the address is kept: let the API keys release it, or release it by hand",
         ),
         (CloudStep::ChangeRule(_, RuleChange::Assign(_)), ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict) => refusal.with_remedy(
             "see that the virtual machine is not being removed, and that it is of the account or project of the load balancer rule: who \
-             administers the cloud can assign it; it is tried again from time to time",
+             administers the cloud can assign it",
         ),
         // Of other rules the router's limits are no cause.
         (CloudStep::CreateRule(new), ErrorKind::Invalid)
             if new.protocol == Protocol::Udp || error.message().contains("cannot support") => refusal.with_remedy(
             "a virtual router balances no UDP and keeps its statistics port, 8081 by default, to itself: use another port, or a network \
-             that something else balances; the same is tried again from time to time",
+             that something else balances",
         ),
         (CloudStep::Associate(_), _) => refusal.with_remedy(
-            "make room for another public IP, or have it allowed; it is asked for again from time to time, and at once when the service changes",
+            "make room for another public IP, or have it allowed",
         ),
         (CloudStep::ChangeRule(_, RuleChange::Delete(_) | RuleChange::Unassign(_)) | CloudStep::Close(_), _) => refusal.with_remedy(
-            "let the API keys do it, or do it by hand; it is tried again from time to time",
+            "let the API keys do it, or do it by hand",
         ),
         // Nothing that the Service could ask for is allowed then.
         (_, ErrorKind::Denied) => refusal,
-        _ => refusal.with_remedy("change what the service asks for; the same is tried again from time to time"),
+        _ => refusal.with_remedy("change what the service asks for"),
     }
 }
 

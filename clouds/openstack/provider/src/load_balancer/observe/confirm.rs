@@ -28,7 +28,7 @@ pub(super) fn note(observed: &Observed, memory: &mut Memory, are_parts_new: bool
                 let refusal = refusal!(
                     "error during {}: Octavia took it and could not do it, {} is there and may be in provisioning status ERROR",
                     step.label(), step.object();
-                    "ask the operator of the cloud to look at Octavia's workers; Bowline tries again from time to time"
+                    "ask the operator of the cloud to look at Octavia's workers"
                 );
                 memory.refusals.add(step, refusal.by(RefusedBy::Failure));
             }

@@ -118,6 +118,8 @@ async fn newest_version(client: Client) -> Result<Option<(u32, u32)>, CloudError
             tracing::warn!(err = %error, "Octavia does not list its versions, so nothing is asked of it that came after the first one");
             Ok(None)
         }
+        // Octavia was not asked then, and nothing is made.
+        Err(error) if error.is_of_login() => Err(error.into()),
         Err(error) => {
             tracing::warn!(err = %error, "Octavia's versions cannot be read: load balancers keep their parts, their members follow the Nodes, and new ones are made without what came after the first version; they are asked for again");
             Err(error.into())

@@ -270,7 +270,7 @@ fn held_pool(identity: &Identity, seen: &View<'_>, balancer: &LoadBalancer) -> O
             refusal!(
                 "pool {} of load balancer {} is in use by listener {}, by an L7 policy or as the default pool",
                 pool.name, balancer.id, users.join(", ");
-                "somebody sent that listener there: have it lead elsewhere; Bowline tries again from time to time"
+                "somebody sent that listener there: have it lead elsewhere"
             )
         }
     })

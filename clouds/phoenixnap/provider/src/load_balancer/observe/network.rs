@@ -568,7 +568,7 @@ impl Place {
 pub(crate) fn not_attached(block: &str, network: &str, why: &str) -> Refusal {
     refusal!(
         "IP block {block} is error assigning, and is not attached to public network {network}: {why}";
-        "take the block off its network by hand, or ask phoenixNAP what became of it; the same is tried again from time to time"
+        "take the block off its network by hand, or ask phoenixNAP what became of it"
     )
 }
 
