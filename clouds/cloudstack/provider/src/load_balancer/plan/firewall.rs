@@ -27,7 +27,7 @@ use crate::load_balancer::observe::observed::Unread;
 use crate::load_balancer::plan::builder::Builder;
 use crate::load_balancer::step::{CloudStep, Opening};
 
-const CHANGE: &str = "change what the service asks for";
+const CHANGE: &str = "change what the service asks for, which is tried at once";
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
