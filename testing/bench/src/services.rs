@@ -29,15 +29,16 @@ pub(crate) async fn create(client: &kube::Client, services: u32, ports: u32) -> 
     create_of("LoadBalancer", client, services, ports).await
 }
 
-/// The same of another type.
+/// The same of another type. Those of the cluster are headless: the API server needs minutes to find 20,000 addresses.
 pub(crate) async fn create_of(kind: &str, client: &kube::Client, services: u32, ports: u32) -> Result<()> {
+    let address = (kind == "ClusterIP").then_some("None");
     for_each(services, async |number| {
         let ports: Vec<Value> = (0..ports)
             .map(|port| json!({"name": format!("p{port}"), "port": 80 + port}))
             .collect();
         let service = json!({
             "metadata": {"name": name(number)},
-            "spec": {"type": kind, "selector": {"app": "web"}, "ports": ports},
+            "spec": {"type": kind, "clusterIP": address, "selector": {"app": "web"}, "ports": ports},
         });
         let request = Request::post(format!("/api/v1/namespaces/{NAMESPACE}/services"))
             .header(http::header::CONTENT_TYPE, "application/json")
