@@ -1,5 +1,7 @@
 //! How many exchanges may be under way, how fast they may begin, and the pause that a cloud asks for.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +15,9 @@ use crate::config::CloudHttpConfig;
 /// How long the others wait for the first one after a pause. A refusal of the rate comes at once: whatever takes longer was let in.
 const PROBE: Duration = Duration::from_secs(1);
 
+/// Of how many calls is remembered that the cloud refused them.
+const MOST_REFUSED: usize = 64;
+
 /// The budget of one provider. Those who wait are let through in the order in which they came; after a pause first a single
 /// one, which finds out whether the cloud takes requests again.
 pub(crate) struct Budget {
@@ -22,6 +27,8 @@ pub(crate) struct Budget {
     next: tokio::sync::Mutex<()>,
     course: Mutex<Course>,
     changed: Notify,
+    /// The calls that the cloud refused for the rate the last time, and whether it took others since.
+    refused: Mutex<BTreeMap<String, bool>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +66,7 @@ impl Budget {
             next: tokio::sync::Mutex::new(()),
             course: Mutex::new(Course::Free),
             changed: Notify::new(),
+            refused: Mutex::default(),
         }
     }
 
@@ -108,8 +116,35 @@ impl Budget {
         }
     }
 
+    /// The cloud refuses a call and asks for a pause: nothing begins for so long, unless the limit is that of this call. So it is if the
+    /// cloud refused it before and took others since: it would hold up everything each time that it is tried again.
+    pub(crate) fn refused(&self, call: &impl fmt::Debug, asked: Duration) {
+        let is_alone = {
+            let mut refused = lock(&self.refused);
+            if refused.len() >= MOST_REFUSED {
+                refused.clear();
+            }
+            refused.insert(format!("{call:?}"), false).unwrap_or_default()
+        };
+        if !is_alone {
+            self.pause(asked);
+        }
+    }
+
+    /// The cloud takes a call.
+    pub(crate) fn taken(&self, call: &impl fmt::Debug) {
+        let mut refused = lock(&self.refused);
+        if refused.is_empty() {
+            return;
+        }
+        refused.remove(&format!("{call:?}"));
+        refused
+            .values_mut()
+            .for_each(|has_taken_others| *has_taken_others = true);
+    }
+
     /// Lets nothing begin for a while.
-    pub(crate) fn pause(&self, duration: Duration) {
+    fn pause(&self, duration: Duration) {
         if duration.is_zero() {
             return;
         }
@@ -147,9 +182,13 @@ impl Budget {
     }
 
     fn course(&self) -> MutexGuard<'_, Course> {
-        // No code that can panic runs under the lock.
-        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.course)
     }
+}
+
+/// No code that can panic runs under these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -245,6 +284,28 @@ mod tests {
         let (is_let_in, ()) = tokio::join!(others, async { drop(probe) });
         assert!(is_let_in);
         assert_eq!(begun(&budget).await.0, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_refused_while_others_are_taken_holds_nobody() {
+        let budget = budget(8, None);
+        let second = Duration::from_secs(1);
+        // Nothing is known but refusals: all wait.
+        for call in ["a", "b", "a"] {
+            budget.refused(&call, second);
+            assert_eq!(budget.pause_left(), Some(second), "{call}");
+            drop(budget.acquire().await);
+        }
+        budget.taken(&"c");
+        for _ in 0..3 {
+            budget.refused(&"a", second);
+            assert_eq!(budget.pause_left(), None);
+            budget.taken(&"c");
+        }
+        // When it was taken, the next refusal is one of the rate again.
+        budget.taken(&"a");
+        budget.refused(&"a", second);
+        assert_eq!(budget.pause_left(), Some(second));
     }
 
     #[tokio::test(start_paused = true)]

@@ -155,14 +155,17 @@ impl Shared {
                 .flatten(),
             Kind::Write => self.exchange(request, call).await,
         };
-        if let Err(Failure::Status(failure)) = &outcome
-            && failure.status == StatusCode::TOO_MANY_REQUESTS
-        {
-            self.config.metrics.throttled(self.config.provider);
-            if let Some(asked) = failure.retry_after {
-                // While the turn is still held, so that no one who waits for its end slips through.
-                self.budget.pause(asked.min(self.config.retry.max_retry_after));
+        match &outcome {
+            Err(Failure::Status(failure)) if failure.status == StatusCode::TOO_MANY_REQUESTS => {
+                self.config.metrics.throttled(self.config.provider);
+                if let Some(asked) = failure.retry_after {
+                    // While the turn is still held, so that no one who waits for its end slips through.
+                    let asked = asked.min(self.config.retry.max_retry_after);
+                    self.budget.refused(request, asked);
+                }
             }
+            Ok(_) => self.budget.taken(request),
+            Err(_) => {}
         }
         drop(turn);
         outcome
