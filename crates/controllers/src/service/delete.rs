@@ -31,6 +31,12 @@ impl ServiceController {
         causes: Causes,
         before: State,
     ) -> Outcome {
+        // If it vanishes before that, this process knows what it had begun, whoever made the balancer.
+        if facts::has_finalizer(&service) {
+            self.tracked(key, |tracked| {
+                tracked.synced.get_or_insert_with(|| Arc::clone(&service));
+            });
+        }
         // Each write is based on what the one before it left.
         let (progress, status, mut service) = match self.drive_deletion(key, &service, causes, before).await {
             Ok(driven) => driven,
