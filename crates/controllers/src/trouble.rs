@@ -388,4 +388,12 @@ mod tests {
         let trouble = Trouble::read("port 80 is taken; choose another one");
         assert_eq!(trouble, Trouble::new("port 80 is taken; choose another one"));
     }
+
+    /// Who may write the status of a Service may write anything there, and each step that is read is compared with all calls.
+    #[test]
+    fn of_a_forged_message_no_more_is_read_than_is_written() {
+        let steps = vec!["step"; 100_000].join(BETWEEN_STEPS);
+        let message = format!("x{LATE}2099-01-01T00:00:00Z: {steps}");
+        assert_eq!(Trouble::read(&message).late().unwrap().steps.len(), NAMED + 1);
+    }
 }
