@@ -129,6 +129,19 @@ async fn a_throttled_provider_pauses_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_is_refused_each_time_while_others_are_taken_pauses_nobody_again() {
+    let throttled = || Step::Answer(429, vec![("retry-after", "7")], "");
+    let taken = || Step::status(200);
+    let cloud = Cloud::new([throttled(), taken(), throttled(), taken()]);
+    let client = cloud.client();
+    for _ in 0..2 {
+        client.send(write()).await.unwrap_err();
+        client.send(read()).await.unwrap();
+    }
+    assert_eq!(cloud.times(), [0, 7000, 7000, 7000]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_a_pause_held_back_says_so() {
     let throttled = || Step::Answer(429, vec![("retry-after", "7")], "");
     let cloud = Cloud::new([throttled(), throttled()]);
