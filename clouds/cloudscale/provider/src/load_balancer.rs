@@ -13,6 +13,7 @@ use bowline_cloud_provider::{
 use bowline_cloudscale_client::{Client, LoadBalancerStatus, Member, MonitorStatus, PoolId};
 use bowline_plan::{Ailment, EventSpec, Refusal, Shown, Step as _};
 use futures::future::BoxFuture;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::load_balancer::annotations::{NODE_SELECTOR, ZONE, annotation_table};
@@ -89,7 +90,7 @@ impl Balancers {
         memory.own.reads += 1;
         self.not_persisted.with(&intent.identity().uid, |kept| {
             let mut not_persisted = kept.take().unwrap_or_default();
-            persisted::remember(&mut not_persisted, observed, &mut memory.own);
+            persisted::remember(&mut not_persisted, observed, &mut memory.own, Instant::now());
             *kept = Some(not_persisted).filter(|not_persisted| !not_persisted.is_empty());
         });
         memory.own.still_full = self.still_full.with(&intent.identity().uid, |kept| {

@@ -179,7 +179,12 @@ pub(crate) fn shown_instead(observed: &Observed, step: &CloudStep) -> Option<Str
 
 /// Brings the changes of earlier reconciles up to date with a new observation: adds what was written in this one and is not
 /// shown, and forgets what is shown by now, or shown otherwise.
-pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observed, own: &mut Remembered) {
+pub(crate) fn remember(
+    not_persisted: &mut Vec<NotPersisted>,
+    observed: &Observed,
+    own: &mut Remembered,
+    now: Instant,
+) {
     let is_here = |earlier: &&NotPersisted| {
         earlier.step.balancer().is_some_and(|id| {
             observed.pools_of == Some(id) || observed.gone.contains(&id) || observed.deleting.contains(&id)
@@ -190,7 +195,7 @@ pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observe
     };
     not_persisted.retain(|earlier| {
         let is_as_before = || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown);
-        let is_held = earlier.since.elapsed() < HELD_BACK;
+        let is_held = now - earlier.since < HELD_BACK;
         is_held && (!is_here(&earlier) || is_unread(earlier) || is_as_before())
     });
     for step in &own.changed {
@@ -201,7 +206,7 @@ pub(crate) fn remember(not_persisted: &mut Vec<NotPersisted>, observed: &Observe
             not_persisted.push(NotPersisted {
                 step: step.clone(),
                 shown,
-                since: Instant::now(),
+                since: now,
             });
         }
     }

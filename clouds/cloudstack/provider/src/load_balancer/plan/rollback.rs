@@ -1,6 +1,6 @@
-//! After a failure: nothing new is begun but that members follow the Nodes and openings the allowed sources, what is under way is waited for, and an address that was
-//! acquired for a balancer which was never complete is released, with everything that was made on it. What the API refuses is no
-//! failure: see [`crate::load_balancer::observe::verdict`].
+//! After a failure: nothing new is begun but that members follow the Nodes and openings the allowed sources, what is under way
+//! is waited for, and an address that was acquired for a balancer which was never complete is released, with everything that was
+//! made on it. What the API refuses is no failure: see [`crate::load_balancer::observe::verdict`].
 //!
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.

@@ -4,9 +4,9 @@
 //! write the whole list anew, and the last one's node port would be closed as long as all writes take.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::Kept;
+use bowline_cloud_provider::{Kept, lock};
 use bowline_openstack_client::{ApiError, Class, Client, Port, PortId, PortUpdate, SecurityGroupId};
 use bowline_plan::Refusal;
 
@@ -56,7 +56,7 @@ struct Queued {
 
 impl Drop for Queued {
     fn drop(&mut self) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         if let Some(of_port) = waiting.get_mut(&self.port) {
             of_port.remove(&self.group);
             if of_port.is_empty() {
@@ -74,7 +74,7 @@ impl PortGroups {
             GroupChange::Leave { group, port } => (port, group, Way::Leave),
             _ => return None,
         };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         let of_port = waiting.entry(port.id.clone()).or_default();
         of_port.insert(group.clone(), way);
         Some(Box::new(Queued {
@@ -90,7 +90,7 @@ impl PortGroups {
             security_groups: groups.to_vec(),
             ..port.clone()
         };
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = lock(&self.waiting);
         for (group, way) in waiting.get(&port.id).into_iter().flatten() {
             if let Some(groups) = way.groups(&port, group) {
                 port.security_groups = groups;
