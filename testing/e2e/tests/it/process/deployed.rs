@@ -97,21 +97,10 @@ async fn without_a_deployed_manager_the_flags_are_asked_for() {
 async fn a_configuration_file_that_the_person_gives_stands_for_that_of_the_manifest() {
     let cluster = Cluster::start().await;
     cluster.add_service("web");
-    cluster.apply(json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": { "name": "openstack-cloud-controller-manager", "namespace": "kube-system" },
-        "spec": {
-            "selector": { "matchLabels": { "app": "ccm" } },
-            "template": { "metadata": { "labels": { "app": "ccm" } }, "spec": {
-                "containers": [{
-                    "name": "manager", "image": "registry.example/bowline:v1",
-                    "args": ["--cloud-provider=openstack", "--cloud-config=/etc/config/cloud.conf"],
-                    "volumeMounts": [{ "name": "config", "mountPath": "/etc/config" }],
-                }],
-                "volumes": [{ "name": "config", "hostPath": { "path": "/etc/kubernetes" } }],
-            } },
-        },
-    }));
+    apply_openstack(
+        &cluster,
+        &json!({ "name": "config", "hostPath": { "path": "/etc/kubernetes" } }),
+    );
     let none = run(&cluster, &["plan"]).await;
     none.says(1, &["is a file of the node: give --cloud-config"]);
     let folder = tempfile::tempdir().unwrap();
@@ -139,6 +128,14 @@ fn add_openstack(cluster: &Cluster, keystone: u16, ca: &str) {
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "cloud-config", "namespace": "kube-system" },
         "data": { "cloud.conf": BASE64_STANDARD.encode(config), "ca.crt": BASE64_STANDARD.encode(ca) },
     }));
+    apply_openstack(
+        cluster,
+        &json!({ "name": "config", "secret": { "secretName": "cloud-config" } }),
+    );
+}
+
+/// A deployed manager for OpenStack whose configuration is in this volume.
+fn apply_openstack(cluster: &Cluster, config: &serde_json::Value) {
     cluster.apply(json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": { "name": "openstack-cloud-controller-manager", "namespace": "kube-system" },
@@ -151,7 +148,7 @@ fn add_openstack(cluster: &Cluster, keystone: u16, ca: &str) {
                     "env": [{ "name": "HTTPS_PROXY", "value": "http://127.0.0.1:1" }],
                     "volumeMounts": [{ "name": "config", "mountPath": "/etc/config" }],
                 }],
-                "volumes": [{ "name": "config", "secret": { "secretName": "cloud-config" } }],
+                "volumes": [config],
             } },
         },
     }));
